@@ -1,0 +1,48 @@
+"""What every part of the public contract shares: strict, frozen models that refuse unknown fields."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import TaggedUnionSchema
+
+
+class Spec(BaseModel):
+    """A value of the public contract: immutable, no coercion between types, no unknown fields."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        validate_default=True,
+        # A message about bad input must never repeat what was put in.
+        hide_input_in_errors=True,
+    )
+
+
+@dataclass(frozen=True)
+class ToldApartBy:
+    """Marks a union whose members are told apart by one field, such as `name` or `type`."""
+
+    field: str
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """A tagged union whose message lists what is known, and does not repeat what was put in."""
+        tagged = Annotated[source, Field(discriminator=self.field)]
+        union = cast(TaggedUnionSchema, handler(tagged))
+        known = ", ".join(map(str, union["choices"]))
+        union["custom_error_type"] = f"unknown_{self.field}"
+        union["custom_error_message"] = f"{self.field} must be one of: {known}"
+        return union
+
+
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
+"""A name of a column, population or dataset: printable, at most 200 characters."""
+
+Seed = Annotated[int, Field(ge=0, lt=2**53)]
+"""Seed of a public random choice. It never influences privacy noise."""

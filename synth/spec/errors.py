@@ -1,0 +1,13 @@
+"""Errors of the public contract.
+
+SpecError (ValueError)        a release that cannot work, with the reason and the remedy
+└── DomainTooLarge            a mechanism that keeps one weight per cell was given too many cells
+"""
+
+
+class SpecError(ValueError):
+    """The request is well-formed but cannot be carried out."""
+
+
+class DomainTooLarge(SpecError):
+    """The cross product of the columns has more cells than the mechanism can hold."""

@@ -1,0 +1,122 @@
+"""What is asked of the data: items that stand for groups of counting queries."""
+
+import math
+import random
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from synth.spec.base import Name, Seed, Spec
+from synth.spec.errors import SpecError
+from synth.spec.schema import Schema
+
+MAX_ORDER = 10
+MAX_GROUPS = 100_000
+
+
+class Marginals(Spec):
+    """Whole marginals: every cell of the cross table of k columns.
+
+    All k-way marginals (`k`), a public random choice of them (`k`, `count`, `seed`), or named ones
+    (`attributes`).
+    """
+
+    type: Literal["marginals"]
+    """Always `marginals`."""
+    k: Annotated[int, Field(ge=1, le=MAX_ORDER)] | None = None
+    """Number of columns in each marginal."""
+    count: Annotated[int, Field(ge=1, le=MAX_GROUPS)] | None = None
+    """How many marginals to choose at random among all of order `k`."""
+    seed: Seed | None = None
+    """Seed of that public random choice."""
+    attributes: (
+        Annotated[
+            list[Annotated[list[Name], Field(min_length=1, max_length=MAX_ORDER)]],
+            Field(min_length=1, max_length=MAX_GROUPS),
+        ]
+        | None
+    ) = None
+    """The columns of each marginal, by name."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.k is None) == (self.attributes is None):
+            raise ValueError("give either k or attributes")
+        if (self.count is None) != (self.seed is None):
+            raise ValueError("count and seed go together")
+        if self.count is not None and self.k is None:
+            raise ValueError("count needs k")
+        return self
+
+    def expand(self, schema: Schema) -> list[tuple[str, ...]]:
+        """The columns of each marginal, in the schema's order, each marginal once."""
+        names = [column.name for column in schema.attributes]
+        if self.attributes is not None:
+            return _in_schema_order(self.attributes, names)
+        assert self.k is not None
+        if self.k > len(names):
+            raise SpecError(
+                f"{self.k}-way marginals need {self.k} columns; the schema has {len(names)}"
+            )
+        available = math.comb(len(names), self.k)
+        if self.count is None:
+            if available > MAX_GROUPS:
+                raise SpecError(
+                    f"all {self.k}-way marginals of {len(names)} columns are {available}, more than "
+                    f"{MAX_GROUPS}; give count and seed, or attributes"
+                )
+            return list(combinations(names, self.k))
+        if self.count > available:
+            raise SpecError(f"count is {self.count}, but there are only {available} such marginals")
+        assert self.seed is not None
+        ranks = _distinct_ranks(self.count, available, self.seed)
+        return _combinations(names, self.k, ranks)
+
+
+def _in_schema_order(wanted: list[list[str]], names: list[str]) -> list[tuple[str, ...]]:
+    position = {name: index for index, name in enumerate(names)}
+    marginals: dict[tuple[str, ...], None] = {}
+    for attributes in wanted:
+        unknown = [name for name in attributes if name not in position]
+        if unknown:
+            raise SpecError(
+                f"the schema has no column {unknown[0]!r} to query; it has {', '.join(names)}"
+            )
+        if len(set(attributes)) < len(attributes):
+            raise SpecError(f"a marginal names the same column twice: {', '.join(attributes)}")
+        marginals[tuple(sorted(attributes, key=position.__getitem__))] = None
+    return list(marginals)
+
+
+def _distinct_ranks(count: int, available: int, seed: int) -> list[int]:
+    """So many distinct numbers below `available`, which may be far beyond 64 bits (R. Floyd)."""
+    rng = random.Random(seed)
+    chosen: set[int] = set()
+    for largest in range(available - count, available):
+        rank = rng.randrange(largest + 1)
+        chosen.add(largest if rank in chosen else rank)
+    return sorted(chosen)
+
+
+def _combinations(names: list[str], k: int, ranks: Iterable[int]) -> list[tuple[str, ...]]:
+    """The k-combinations of those ranks in the combinatorial number system, without the others."""
+    below = [[math.comb(position, size) for position in range(len(names))] for size in range(k + 1)]
+    combinations_found = []
+    for rank in ranks:
+        chosen: list[str] = []
+        for size in range(k, 0, -1):
+            position = bisect_right(below[size], rank) - 1
+            rank -= below[size][position]
+            chosen.append(names[position])
+        combinations_found.append(tuple(reversed(chosen)))
+    return combinations_found
+
+
+WorkloadItem = Marginals
+"""One item of a workload. A union by `type` as soon as there is a second query class."""
+
+Workload = Annotated[list[WorkloadItem], Field(min_length=1, max_length=100)]
+"""What is asked: items whose queries are answered together."""

@@ -1,0 +1,48 @@
+"""The catalogue describes every mechanism."""
+
+import json
+from typing import get_args
+
+import pytest
+
+from synth.spec.catalogue import CatalogueEntry, catalogue
+from synth.spec.mechanism import MECHANISMS
+from synth.spec.workload import WorkloadItem
+
+ENTRIES = catalogue()
+
+
+def test_every_mechanism_once_and_in_order() -> None:
+    assert [entry.name for entry in ENTRIES] == [m.catalogue_name() for m in MECHANISMS]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_an_entry_says_everything(entry: CatalogueEntry) -> None:
+    assert entry.summary.endswith(".") and "\n" not in entry.summary
+    assert "20" in entry.paper
+    assert entry.query_types
+    assert not entry.needs_public_data and not entry.two_level
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_parameters_are_a_json_schema(entry: CatalogueEntry) -> None:
+    parameters = entry.parameters
+    assert parameters["properties"]["name"]["const"] == entry.name
+    assert parameters["required"] == ["name"]
+    assert parameters["additionalProperties"] is False
+    assert "measure" in parameters["properties"]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_query_types_are_types_of_workload_items(entry: CatalogueEntry) -> None:
+    known = get_args(WorkloadItem.model_fields["type"].annotation)
+    assert set(entry.query_types) <= set(known)
+
+
+def test_only_noisy_answers_release_no_rows() -> None:
+    assert [entry.name for entry in ENTRIES if not entry.releases_rows] == ["gaussian"]
+
+
+def test_entries_survive_json() -> None:
+    for entry in ENTRIES:
+        assert CatalogueEntry.model_validate(json.loads(entry.model_dump_json())) == entry

@@ -1,0 +1,126 @@
+"""Parameters of mechanisms, and how each divides its budget."""
+
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from synth.spec.errors import SpecError
+from synth.spec.mechanism import (
+    DEFAULT_ROUNDS,
+    MECHANISMS,
+    AdaptiveSpec,
+    Gaussian,
+    Mechanism,
+    MechanismSpec,
+    Mwem,
+    Pep,
+)
+
+adapter: TypeAdapter[Any] = TypeAdapter(Mechanism)
+
+amounts = st.integers(1, 10**15)
+groups_strategy = st.integers(1, 1000)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_name_alone_is_enough(mechanism: type[MechanismSpec]) -> None:
+    parsed = adapter.validate_python({"name": mechanism.catalogue_name()})
+    assert type(parsed) is mechanism
+
+
+def test_the_union_holds_every_mechanism() -> None:
+    assert get_args(get_args(Mechanism)[0]) == MECHANISMS
+
+
+@pytest.mark.parametrize("name", ["MWEM", "", None, 1, ["mwem"]])
+def test_an_unknown_name_lists_the_known_ones(name: Any) -> None:
+    with pytest.raises(ValidationError, match="name must be one of: gaussian, mwem, pep"):
+        adapter.validate_python({"name": name})
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"rounds": 0},
+        {"rounds": "5"},
+        {"rounds": True},
+        {"rounds": 5.0},
+        {"rounds": 10_001},
+        {"per_round": 0},
+        {"selection_share": 0},
+        {"selection_share": 1},
+        {"selection_share": float("nan")},
+        {"select": "cells"},
+        {"measure": []},
+        {"consistent": True},
+    ],
+)
+def test_refused_parameters(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        adapter.validate_python({"name": "mwem", **fields})
+
+
+@given(groups_strategy, amounts)
+def test_one_shot_plans_never_exceed_the_budget(groups: int, units: int) -> None:
+    mechanism = Gaussian(name="gaussian")
+    if units < groups:
+        with pytest.raises(SpecError, match=f"too small for {groups} marginals"):
+            mechanism.plan(groups, units)
+        return
+    measure = mechanism.plan(groups, units).measure
+    assert measure >= 1
+    assert groups * measure <= units < groups * (measure + 1)
+
+
+@given(
+    st.sampled_from([Mwem, Pep]),
+    st.none() | st.integers(1, 10_000),
+    st.integers(1, 1000),
+    st.floats(0.001, 0.999),
+    groups_strategy,
+    amounts,
+)
+def test_adaptive_plans_count_every_round_and_every_choice(
+    mechanism: type[AdaptiveSpec],
+    rounds: int | None,
+    per_round: int,
+    share: float,
+    groups: int,
+    units: int,
+) -> None:
+    spec = mechanism.model_validate(
+        {
+            "name": mechanism.catalogue_name(),
+            "rounds": rounds,
+            "per_round": per_round,
+            "selection_share": share,
+        }
+    )
+    try:
+        plan = spec.plan(groups, units)
+    except SpecError as refused:
+        assert "ask for fewer rounds" in str(refused)
+        return
+    assert plan.rounds == (rounds or min(groups, DEFAULT_ROUNDS))
+    assert min(plan.select, plan.measure) >= 1
+    # One selection of all k, then k measurements, in each of T rounds.
+    spent = plan.rounds * (plan.select + plan.per_round * plan.measure)
+    assert spent <= units
+    assert units - spent < plan.rounds * plan.per_round
+    assert plan.select % plan.per_round == 0
+
+
+@given(st.floats(0.05, 0.95))
+def test_the_share_of_selecting_is_the_papers(share: float) -> None:
+    plan = Mwem(name="mwem", rounds=10, per_round=4, selection_share=share).plan(5, 10**12)
+    each = plan.select // plan.per_round
+    wanted = share**2 / (share**2 + (1 - share) ** 2)
+    assert each / (each + plan.measure) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_a_budget_that_leaves_nothing_for_a_round_is_refused() -> None:
+    with pytest.raises(SpecError, match="100 rounds of 10"):
+        Pep(name="pep", rounds=100, per_round=10).plan(5, 999)

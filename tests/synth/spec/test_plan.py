@@ -1,0 +1,205 @@
+"""How a budget is divided, and which releases are refused before anything is touched."""
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.spec.budget import UNITS_PER_RHO
+from synth.spec.errors import DomainTooLarge, SpecError
+from synth.spec.mechanism import MAX_CELLS, Rounds
+from synth.spec.plan import check, measured_marginals, plan, split_budget
+from synth.spec.population import Protection
+from synth.spec.release import ReleaseSpec
+from synth.spec.schema import Schema
+
+BY_ROW = Protection()
+PUBLIC_SIZE = Protection(relation="replace_one")
+
+
+def release(mechanism: dict[str, Any] | None = None, **fields: Any) -> ReleaseSpec:
+    return ReleaseSpec.model_validate(
+        {
+            "workload": [{"type": "marginals", "k": 2}],
+            "mechanism": mechanism or {"name": "mwem"},
+            "budget": {"rho": 1.0},
+            **fields,
+        }
+    )
+
+
+def schema(columns: int = 3, *, values: int = 10) -> Schema:
+    """So many columns c0, c1, ... with so many codes each."""
+    column = {"type": "integer", "lower": 0, "upper": values - 1, "nullable": False}
+    return Schema.model_validate(
+        {"columns": [{**column, "name": f"c{i}", "bins": {"width": 1}} for i in range(columns)]}
+    )
+
+
+def unbinned() -> Schema:
+    """Two columns with bins, and `pay`, without."""
+    pay = {"name": "pay", "type": "real", "lower": 0, "upper": 1}
+    return Schema.model_validate({"columns": [*schema(2).model_dump()["columns"], pay]})
+
+
+protections = st.builds(
+    lambda relation, rows: Protection.model_validate(
+        {"relation": relation, "unit": "person", "max_rows_per_person": rows}
+        if rows
+        else {"relation": relation}
+    ),
+    st.sampled_from(["add_remove", "replace_one"]),
+    st.integers(0, 5),
+)
+shares = st.none() | st.floats(0.001, 0.999)
+
+
+@given(protections, shares, st.integers(0, 10**15))
+def test_the_parts_never_exceed_the_whole(
+    protection: Protection, share: float | None, units: int
+) -> None:
+    certify = None if share is None else {"share": share}
+    spec = release(outputs={"certify": certify})
+    try:
+        split = split_budget(spec, protection, units)
+    except SpecError as refused:
+        assert "too small" in str(refused)
+        return
+    assert split.row_count + split.certify + split.mechanism <= units
+    assert split.mechanism >= 1
+    # What will be asked for is paid for, and nothing else.
+    assert (split.row_count >= 1) == (protection.row_count_sensitivity > 0)
+    assert (split.certify >= 1) == (share is not None)
+
+
+@given(
+    st.integers(1, 100),
+    st.integers(1, 10),
+    shares,
+    st.integers(1, 10 * UNITS_PER_RHO),
+)
+def test_every_operation_of_a_job_fits_into_its_budget(
+    rounds: int, per_round: int, share: float | None, units: int
+) -> None:
+    certify = None if share is None else {"share": share}
+    mechanism = {"name": "mwem", "rounds": rounds, "per_round": per_round}
+    spec = release(mechanism, outputs={"certify": certify})
+    try:
+        split = plan(spec, schema(), BY_ROW, units)
+    except SpecError:
+        return
+    inner = spec.mechanism.plan(len(measured_marginals(spec, schema())), split.mechanism)
+    assert isinstance(inner, Rounds)
+    operations = inner.rounds * (inner.select + per_round * inner.measure)
+    assert split.row_count + operations + split.certify <= units
+
+
+def test_the_shares_of_a_common_job() -> None:
+    spec = release(outputs={"certify": {"share": 0.02}})
+    split = plan(spec, schema(), BY_ROW, UNITS_PER_RHO)
+    assert split.row_count == UNITS_PER_RHO // 100
+    assert split.certify == UNITS_PER_RHO // 50
+    assert split.mechanism == UNITS_PER_RHO - split.row_count - split.certify
+
+
+def test_a_public_number_of_rows_costs_nothing() -> None:
+    assert plan(release(), schema(), PUBLIC_SIZE, 10**6).mechanism == 10**6
+
+
+@pytest.mark.parametrize("units", [0, 1, 99])
+def test_a_budget_that_cannot_pay_for_counting_rows_is_refused(units: int) -> None:
+    with pytest.raises(SpecError, match="too small"):
+        plan(release({"name": "gaussian"}), schema(), BY_ROW, units)
+
+
+def test_a_budget_that_cannot_pay_for_certifying_is_refused() -> None:
+    spec = release(outputs={"certify": {"share": 0.001}})
+    with pytest.raises(SpecError, match="too small"):
+        plan(spec, schema(), PUBLIC_SIZE, 999)
+
+
+def test_a_budget_that_cannot_pay_for_the_mechanism_is_refused() -> None:
+    with pytest.raises(SpecError, match="20 rounds of 1"):
+        plan(release({"name": "mwem", "rounds": 20}), schema(), PUBLIC_SIZE, 21)
+    with pytest.raises(SpecError, match="too small for 3 marginals"):
+        plan(release({"name": "gaussian"}), schema(), PUBLIC_SIZE, 2)
+
+
+# What is measured ---------------------------------------------------------------------------------
+
+
+def test_the_workload_is_measured_unless_said_otherwise() -> None:
+    assert measured_marginals(release(), schema()) == [("c0", "c1"), ("c0", "c2"), ("c1", "c2")]
+    other = release({"name": "mwem", "measure": [{"type": "marginals", "k": 3}]})
+    assert measured_marginals(other, schema()) == [("c0", "c1", "c2")]
+
+
+def test_a_marginal_that_two_items_name_is_measured_once() -> None:
+    items = [{"type": "marginals", "k": 1}, {"type": "marginals", "attributes": [["c0"], ["c1"]]}]
+    assert measured_marginals(release(workload=items), schema(2)) == [("c0",), ("c1",)]
+
+
+def test_answers_need_a_measurement_that_covers_them() -> None:
+    def measuring(*attributes: list[str]) -> ReleaseSpec:
+        items = [{"type": "marginals", "attributes": list(attributes)}]
+        return release({"name": "gaussian", "measure": items})
+
+    check(measuring(["c0", "c1", "c2"]), schema())
+    check(measuring(["c0", "c1"], ["c1", "c2"], ["c0", "c2"]), schema())
+    with pytest.raises(SpecError, match=r"none covers \(c0, c2\); add it to mechanism.measure"):
+        check(measuring(["c0", "c1"], ["c1", "c2"]), schema())
+
+
+def test_many_marginals_are_checked_in_little_time() -> None:
+    many = release(
+        {"name": "gaussian"}, workload=[{"type": "marginals", "k": 3, "count": 30_000, "seed": 1}]
+    )
+    start = time.process_time()
+    check(many, schema(100))
+    assert time.process_time() - start < 5
+
+
+# What cannot work ---------------------------------------------------------------------------------
+
+
+def test_a_number_without_bins_cannot_be_asked_about() -> None:
+    for name in ("gaussian", "mwem", "pep"):
+        with pytest.raises(SpecError, match="column 'pay' needs bins"):
+            check(release({"name": name}), unbinned())
+
+
+def test_a_number_without_bins_cannot_be_released() -> None:
+    asked = [{"type": "marginals", "attributes": [["c0", "c1"]]}]
+    check(release({"name": "gaussian"}, workload=asked), unbinned())
+    with pytest.raises(SpecError, match="column 'pay' needs bins: mwem releases rows"):
+        check(release(workload=asked), unbinned())
+
+
+def test_too_many_cells_name_their_number_and_the_way_out() -> None:
+    with pytest.raises(DomainTooLarge) as refused:
+        check(release(), schema(8))
+    assert "100,000,000 combinations" in str(refused.value)
+    assert "gaussian" in str(refused.value)
+    assert "wider bins" in str(refused.value)
+
+
+def test_columns_that_are_not_asked_about_cost_no_cells() -> None:
+    asked = [{"type": "marginals", "attributes": [["c0", "c1"]]}]
+    check(release(workload=asked), schema(8))
+
+
+def test_a_marginal_too_large_for_memory_is_refused() -> None:
+    asked = [{"type": "marginals", "k": 3}]
+    values = 300
+    assert values**3 > MAX_CELLS
+    with pytest.raises(DomainTooLarge, match=r"\(c0, c1, c2\) has 27,000,000 cells"):
+        check(release({"name": "gaussian"}, workload=asked), schema(values=values))
+
+
+def test_a_refusal_comes_before_the_division() -> None:
+    with pytest.raises(SpecError, match="no column 'age'"):
+        plan(
+            release(workload=[{"type": "marginals", "attributes": [["age"]]}]), schema(), BY_ROW, 0
+        )
