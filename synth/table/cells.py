@@ -1,0 +1,126 @@
+"""What the cells of a file say: Arrow arrays of any readable type, turned into text or numbers.
+
+Every rule looks at one cell at a time. If a cell's meaning depended on its neighbours, one person
+could change how another person's row is read, and no sensitivity bound would hold.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from synth.table.chunk import TableError
+
+_NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity))$"
+_MIDNIGHT = r" 00:00:00(?:\.0+)?$"
+_LARGEST_EXACT = 2.0**53
+
+
+def texts_of(cells: Any, *, column: str) -> Any:
+    """The cells as Arrow strings, missing as null."""
+    cells = _plain(cells)
+    kind = cells.type
+    if pa.types.is_floating(kind):
+        return _text_of_floats(cells)
+    if pa.types.is_decimal(kind):
+        return _text_of_decimals(cells)
+    if pa.types.is_timestamp(kind) and kind.tz is None:
+        return pc.replace_substring_regex(pc.cast(cells, pa.string()), _MIDNIGHT, "")
+    if _is_text(kind):
+        return _decoded(cells, column)
+    if (
+        pa.types.is_integer(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_date(kind)
+        or pa.types.is_null(kind)
+    ):
+        return pc.cast(cells, pa.string())
+    raise _unsupported(kind, column, "text, whole numbers, booleans or dates")
+
+
+def numbers_of(cells: Any, *, column: str) -> npt.NDArray[np.float64]:
+    """The cells as floats, missing and unreadable ones as NaN, infinities kept."""
+    cells = _plain(cells)
+    kind = cells.type
+    if _is_text(kind):
+        cells = _parsed(_decoded(cells, column))
+    elif pa.types.is_decimal(kind):
+        # Arrow's direct conversion may miss the nearest float; by way of text it is exact.
+        cells = pc.cast(pc.cast(cells, pa.string()), pa.float64())
+    elif (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_null(kind)
+    ):
+        # Unsafe only in that integers beyond 2**53 are rounded; every declared bound is within it.
+        cells = pc.cast(cells, pa.float64(), safe=False)
+    else:
+        raise _unsupported(kind, column, "numbers, or text that holds numbers")
+    return np.asarray(cells.to_numpy(zero_copy_only=False), np.float64)
+
+
+def _plain(cells: Any) -> Any:
+    if isinstance(cells.type, pa.BaseExtensionType):
+        cells = cells.storage
+    return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+
+
+def _is_text(kind: Any) -> bool:
+    return any(
+        test(kind)
+        for test in (
+            pa.types.is_string,
+            pa.types.is_large_string,
+            pa.types.is_string_view,
+            pa.types.is_binary,
+            pa.types.is_large_binary,
+            pa.types.is_binary_view,
+        )
+    )
+
+
+def _decoded(cells: Any, column: str) -> Any:
+    try:
+        texts = pc.cast(cells, pa.string())
+        # A file may claim that its bytes are UTF-8 when they are not.
+        texts.validate(full=True)
+        return texts
+    except pa.ArrowInvalid:
+        pass
+    raise TableError(f"column {column!r} holds text that is not UTF-8; save the file as UTF-8")
+
+
+def _parsed(texts: Any) -> Any:
+    """Numbers from text: all at once where every cell is a number, else guarded cell by cell."""
+    try:
+        return pc.cast(texts, pa.float64())
+    except pa.ArrowInvalid:
+        pass
+    trimmed = pc.utf8_trim_whitespace(texts)
+    readable = pc.match_substring_regex(trimmed, _NUMBER)
+    return pc.cast(pc.if_else(readable, trimmed, pa.scalar(None, pa.string())), pa.float64())
+
+
+def _text_of_floats(cells: Any) -> Any:
+    """Whole floats as whole numbers ("7", not "7.0" or "1e+15"), others as short as is exact."""
+    cells = pc.if_else(pc.is_nan(cells), pa.scalar(None, cells.type), cells)
+    wide = pc.cast(cells, pa.float64())
+    whole = pc.and_(pc.equal(pc.trunc(wide), wide), pc.less(pc.abs(wide), _LARGEST_EXACT))
+    whole_text = pc.cast(pc.cast(pc.if_else(whole, wide, 0.0), pa.int64()), pa.string())
+    return pc.if_else(whole, whole_text, pc.cast(cells, pa.string()))
+
+
+def _text_of_decimals(cells: Any) -> Any:
+    texts = pc.cast(cells, pa.string())
+    return pc.replace_substring_regex(texts, r"\.?0+$", "") if cells.type.scale > 0 else texts
+
+
+def _unsupported(kind: Any, column: str, supported: str) -> TableError:
+    # The name of a nested type would list the fields inside it, so it is not repeated.
+    found = "nested values" if pa.types.is_nested(kind) else f"values of type {kind}"
+    return TableError(
+        f"column {column!r} holds {found}, which are not supported; store {supported}"
+    )

@@ -1,0 +1,94 @@
+"""A chunk: some rows of a table as one numpy array per declared column, and its form on disk.
+
+Errors of everything that reads, writes or holds tables:
+
+    ValueError
+    └── TableError      a file or table does not fit its declared schema, or cannot be read
+
+A TableError names a column, a problem and a way to fix it. It never holds a cell's value, a row's
+text or a line number, and neither does any exception chained to it: Arrow's own messages quote
+rows, so they are swallowed and the TableError is raised only after the handler has been left.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Array = npt.NDArray[Any]
+
+Chunk = Mapping[str, Array]
+"""One array per declared column, all of the same length.
+
+categorical: the index of the label, in the smallest unsigned type; missing is one past the labels.
+integer: the value minus `lower`, in the smallest unsigned type; missing is one past the range.
+real: the value itself, as float64; missing is NaN, always the same one.
+identifier: 16 bytes of BLAKE2b of the text; missing is sixteen zero bytes.
+"""
+
+DIGEST = np.dtype("V16")
+_ARROW_DIGEST = pa.binary(16)
+
+
+class TableError(ValueError):
+    """A structural fault of a file or table, described without any value from its rows."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+def arrow_type(dtype: np.dtype[Any]) -> Any:
+    """The Arrow type that holds a chunk's column without conversion."""
+    return _ARROW_DIGEST if dtype == DIGEST else pa.from_numpy_dtype(dtype)
+
+
+def chunk_to_batch(chunk: Chunk) -> Any:
+    """The chunk as an Arrow record batch."""
+    arrays = [
+        pa.array(np.ascontiguousarray(column), arrow_type(column.dtype))
+        for column in chunk.values()
+    ]
+    return pa.RecordBatch.from_arrays(arrays, list(chunk))
+
+
+def batch_to_chunk(batch: Any) -> Chunk:
+    """The record batch as a chunk of read-only views on the batch's own memory."""
+    return {
+        name: _view(array) for name, array in zip(batch.schema.names, batch.columns, strict=True)
+    }
+
+
+def _view(array: Any) -> Array:
+    if array.null_count:
+        raise TableError("the stored chunk has nulls, so it was not written by this program")
+    if array.type != _ARROW_DIGEST:
+        return np.asarray(array.to_numpy(zero_copy_only=True))
+    if not len(array):
+        return np.empty(0, DIGEST)
+    start = array.offset * DIGEST.itemsize
+    return np.frombuffer(array.buffers()[1], DIGEST, count=len(array), offset=start)
+
+
+def chunk_to_bytes(chunk: Chunk) -> bytes:
+    """The chunk as an Arrow IPC stream."""
+    batch = chunk_to_batch(chunk)
+    sink = pa.BufferOutputStream()
+    # Never compressed: the length must tell the number of rows at most, not what they hold.
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def chunk_from_bytes(data: bytes) -> Chunk:
+    """The chunk that `chunk_to_bytes` wrote, as views on the same bytes."""
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+            batch = reader.read_next_batch()
+        batch.validate()
+        return batch_to_chunk(batch)
+    except (pa.ArrowException, OSError, StopIteration):
+        pass
+    raise TableError("the stored chunk is damaged; ingest the dataset again")

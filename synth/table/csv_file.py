@@ -1,0 +1,229 @@
+"""CSV files, read into chunks and written from them, a bounded piece at a time."""
+
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+
+from synth.spec.schema import Schema
+from synth.table.bytestream import (
+    Destination,
+    Source,
+    checked_utf8,
+    opened,
+    pieces_of,
+    stream_of,
+    unzipped_if_gzip,
+)
+from synth.table.chunk import Array, Chunk, TableError
+from synth.table.encoding import (
+    AttributeCodec,
+    CategoricalCodec,
+    Codec,
+    RealCodec,
+    attribute_codec,
+    codec_of,
+    locate_columns,
+)
+
+CHUNK_ROWS = 2**18
+BLOCK_BYTES = 4 * 2**20
+"""How much of a file is parsed at a time; a row must fit into it."""
+HEADER_BYTES = 2**20
+_WRITTEN_CELLS = 2**20
+
+_HEADER_FIELD = re.compile(rb'(?:"((?:[^"]|"")*+)"|([^",\r\n][^,\r\n]*+|))(,|\r\n|\r|\n|\Z)')
+_NEEDS_QUOTES = re.compile(r'[",\r\n\ufeff]|^\s|\s$|^$')
+
+
+def read_csv(source: Source, schema: Schema, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
+    """The rows of a CSV file, plain or gzip, as chunks of the declared columns."""
+    if chunk_rows < 1:
+        raise ValueError("chunk_rows must be at least 1")
+    with opened(source, "rb") as stream:
+        plain = stream_of(checked_utf8(unzipped_if_gzip(stream)))
+        head = plain.read(HEADER_BYTES)
+        names, start = _parse_header(head)
+        positions = locate_columns(schema, names)
+        column_codecs = [codec_of(column) for column in schema.columns]
+        watch = _RowWatch(len(names))
+        rows = stream_of(_marked_end(head[start:], plain, watch.mark))
+        for batch in _batches(rows, len(names), positions, watch):
+            for first in range(0, batch.num_rows, chunk_rows):
+                yield _encode(column_codecs, batch.slice(first, chunk_rows))
+
+
+def _encode(column_codecs: Sequence[Codec], batch: Any) -> Chunk:
+    return {
+        codec.column.name: codec.encode(cells)
+        for codec, cells in zip(column_codecs, batch.columns, strict=True)
+    }
+
+
+# Header -----------------------------------------------------------------------------------------
+
+
+def _parse_header(head: bytes) -> tuple[list[str], int]:
+    """The names in the header, and where the first row starts."""
+    if not head:
+        raise TableError("the file is empty; it needs at least a header with the column names")
+    names: list[bytes] = []
+    position = 3 if head.startswith(b"\xef\xbb\xbf") else 0
+    while True:
+        field = _HEADER_FIELD.match(head, position)
+        if field is None:
+            raise TableError("the header cannot be parsed; check its quotes and commas")
+        quoted, bare, end = field.groups()
+        names.append(bare if quoted is None else quoted.replace(b'""', b'"'))
+        position = field.end()
+        if end != b",":
+            break
+    if not end and len(head) == HEADER_BYTES:
+        raise TableError(f"the header is longer than {HEADER_BYTES} bytes; shorten it")
+    if b"\x00" in head[:position]:
+        # UTF-16 without a mark is valid UTF-8, with a zero after every letter.
+        raise TableError("the header holds zero bytes; save the file as UTF-8 text")
+    return [name.decode() for name in names], position
+
+
+# Rows -------------------------------------------------------------------------------------------
+
+
+class _RowWatch:
+    """Notices ragged rows and the end of the file, and keeps no text of any row.
+
+    A quote that is opened and never closed swallows every row after it, in silence. So the file is
+    given one more line, with a secret mark and one field too many: if the parser does not stumble
+    over it, it was swallowed.
+    """
+
+    def __init__(self, fields: int) -> None:
+        self._text = secrets.token_hex(16) + "," * fields
+        self.mark = self._text.encode()
+        self.reached_end = False
+        self.ragged: tuple[int, int] | None = None
+
+    def __call__(self, row: Any) -> str:
+        if row.text == self._text:
+            self.reached_end = True
+            return "skip"
+        self.ragged = (row.expected_columns, row.actual_columns)
+        return "error"
+
+
+def _marked_end(first: bytes, rest: BinaryIO, mark: bytes) -> Iterator[bytes]:
+    """All rows, then a line of its own with the mark."""
+    last = b"\n"
+    for piece in chain([first], pieces_of(rest)):
+        last = piece[-1:] or last
+        yield piece
+    yield mark if last in b"\r\n" else b"\n" + mark
+
+
+def _batches(rows: BinaryIO, fields: int, positions: list[int], watch: _RowWatch) -> Iterator[Any]:
+    """The rows as Arrow batches of strings, one column for each of the positions."""
+    problem: str | None = None
+    try:
+        with _open_reader(rows, fields, positions, watch) as reader:
+            yield from reader
+    except pa.ArrowException as error:
+        problem = _explain(str(error), watch)
+    if problem is None and not watch.reached_end:
+        problem = "a quoted cell is opened and never closed; check the quotes in the file"
+    if problem is not None:
+        raise TableError(problem)
+
+
+def _open_reader(rows: BinaryIO, fields: int, positions: list[int], watch: _RowWatch) -> Any:
+    # Columns go by position, because names that are not declared may repeat.
+    wanted = [str(position) for position in positions]
+    return arrow_csv.open_csv(
+        rows,
+        read_options=arrow_csv.ReadOptions(
+            column_names=[str(position) for position in range(fields)], block_size=BLOCK_BYTES
+        ),
+        parse_options=arrow_csv.ParseOptions(
+            newlines_in_values=True,
+            # In a file of one column an empty line is a row with a missing value.
+            ignore_empty_lines=fields > 1,
+            invalid_row_handler=watch,
+        ),
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=wanted,
+            column_types=dict.fromkeys(wanted, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            check_utf8=False,
+        ),
+    )
+
+
+def _explain(message: str, watch: _RowWatch) -> str:
+    """Arrow's complaint in our own words: its own would quote a row."""
+    if watch.ragged is not None:
+        expected, actual = watch.ragged
+        return (
+            f"a row has {actual} fields where the header has {expected}; "
+            "quote cells that contain commas or quotes"
+        )
+    if "straddling" in message:
+        limit = BLOCK_BYTES // 2**20
+        return f"a row is larger than {limit} MiB, or a quoted cell is opened and never closed"
+    return "the file cannot be parsed as CSV; separate cells by commas and quote them by RFC 4180"
+
+
+# Writing ----------------------------------------------------------------------------------------
+
+
+def write_csv(destination: Destination, schema: Schema, chunks: Iterable[Chunk]) -> None:
+    """The chunks as a CSV file of the released columns; missing is an empty cell without quotes."""
+    writers = {column.name: _cell_writer(attribute_codec(column)) for column in schema.attributes}
+    header = ",".join(_quoted_if_needed(name) for name in writers) + "\n"
+    # Wide tables are written a few rows at a time, so that the text of a piece stays small.
+    step = max(1, _WRITTEN_CELLS // len(writers))
+    with opened(destination, "wb") as stream:
+        stream.write(header.encode())
+        for chunk in chunks:
+            for first in range(0, _length(chunk), step):
+                columns = [
+                    write(chunk[name][first : first + step]) for name, write in writers.items()
+                ]
+                stream.write(_lines(columns))
+
+
+def _length(chunk: Chunk) -> int:
+    return len(next(iter(chunk.values())))
+
+
+def _lines(columns: list[Any]) -> memoryview:
+    """The cells of each row joined by commas, and every row ended by a newline."""
+    rows = pc.binary_join_element_wise(*columns, pa.scalar(",", pa.large_string()))
+    empty, newline = pa.scalar("", pa.large_string()), pa.scalar("\n", pa.large_string())
+    lines = pc.binary_join_element_wise(rows, empty, newline)
+    # Arrow keeps the strings of an array one after another: together they are the file's text.
+    return memoryview(lines.buffers()[2])
+
+
+def _cell_writer(codec: AttributeCodec) -> Callable[[Array], Any]:
+    """What turns a stored column into the text of its cells."""
+    if isinstance(codec, CategoricalCodec):
+        labels = [_quoted_if_needed(label) for label in codec.labels.to_pylist()]
+        texts = pa.array([*labels, ""], pa.large_string())
+        return lambda stored: texts.take(pa.array(stored))
+    if isinstance(codec, RealCodec) and codec.decimals is not None:
+        digits = codec.decimals
+        return lambda stored: pa.array(
+            ["" if x is None else f"{x:.{digits}f}" for x in codec.decode(stored).to_pylist()],
+            pa.large_string(),
+        )
+    return lambda stored: pc.fill_null(pc.cast(codec.decode(stored), pa.large_string()), "")
+
+
+def _quoted_if_needed(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if _NEEDS_QUOTES.search(text) else text

@@ -1,0 +1,270 @@
+"""How a declared column's cells become the numbers of a chunk, and become cells again.
+
+One codec per type of column. A codec is built once from the declaration and holds no data. Cells
+outside the declaration are mapped into it, never dropped, counted or reported.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from synth.spec.schema import (
+    Attribute,
+    CategoricalColumn,
+    Column,
+    IdentifierColumn,
+    IntegerColumn,
+    RealColumn,
+    Schema,
+)
+from synth.table.cells import numbers_of, texts_of
+from synth.table.chunk import DIGEST, Array, Chunk, TableError
+from synth.table.grid import round_within
+
+Codes = npt.NDArray[np.integer[Any]]
+
+
+def smallest_unsigned(largest: int) -> np.dtype[Any]:
+    """The smallest unsigned type that holds `largest`."""
+    return np.min_scalar_type(largest)
+
+
+class CategoricalCodec:
+    """Labels as their index; missing as one past the last label, or as `other`."""
+
+    def __init__(self, column: CategoricalColumn) -> None:
+        labels = column.labels
+        self.column = column
+        self.dtype = smallest_unsigned(column.size - 1)
+        self.labels = pa.array(labels, pa.string())
+        self.arrow_type = pa.dictionary(pa.int32(), pa.string())
+        self._other = labels.index(column.other)
+        self._missing = len(labels) if column.nullable else self._other
+        self._empty_is_declared = "" in labels
+
+    def encode(self, cells: Any) -> Array:
+        """Codes of the cells: an exact match, else a match after trimming, else `other`."""
+        texts = texts_of(cells, column=self.column.name)
+        if not self._empty_is_declared:
+            texts = _empty_as_missing(texts)
+        codes = pc.index_in(texts, value_set=self.labels)
+        unknown = pc.and_(pc.is_null(codes), pc.is_valid(texts))
+        if pc.any(unknown).as_py():
+            trimmed = pc.utf8_trim_whitespace(texts.filter(unknown))
+            found = pc.fill_null(pc.index_in(trimmed, value_set=self.labels), self._other)
+            codes = pc.replace_with_mask(codes, unknown, pc.cast(found, codes.type))
+        return np.asarray(pc.fill_null(codes, self._missing)).astype(self.dtype)
+
+    def decode(self, stored: Array) -> Any:
+        """Labels as an Arrow dictionary array, missing as null."""
+        missing = stored == len(self.labels)
+        return pa.DictionaryArray.from_arrays(
+            pa.array(stored.astype(np.int32), mask=missing), self.labels
+        )
+
+    def discretise(self, stored: Array) -> Array:
+        """The codes themselves."""
+        return stored
+
+    def draw(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """The codes themselves, in the stored type."""
+        return codes.astype(self.dtype)
+
+
+class IntegerCodec:
+    """Whole numbers as distance from `lower`; missing as one past the range, or as `lower`."""
+
+    arrow_type = pa.int64()
+
+    def __init__(self, column: IntegerColumn) -> None:
+        self.column = column
+        self._range = column.upper - column.lower
+        self._missing = self._range + 1 if column.nullable else 0
+        self.dtype = smallest_unsigned(max(self._range, self._missing))
+
+    def encode(self, cells: Any) -> Array:
+        """Distances from `lower`, clamped and then rounded."""
+        lower, upper = self.column.lower, self.column.upper
+        numbers = numbers_of(cells, column=self.column.name)
+        missing = np.isnan(numbers)
+        whole = np.rint(np.clip(np.where(missing, lower, numbers), lower, upper))
+        # Subtracted as integers: a difference beyond 2**53 has no exact float.
+        codes = whole.astype(np.int64) - lower
+        codes[missing] = self._missing
+        return np.asarray(codes, self.dtype)
+
+    def decode(self, stored: Array) -> Any:
+        """Whole numbers as an Arrow int64 array, missing as null."""
+        missing = stored > self._range
+        return pa.array(stored.astype(np.int64) + self.column.lower, pa.int64(), mask=missing)
+
+    def discretise(self, stored: Array) -> Array:
+        """The bin of each value; missing is the last code."""
+        if stored.dtype.itemsize > 2:
+            return self._bins_of(stored)
+        # Looking up in a small table of every stored value is faster than searching.
+        return np.take(self._bin_table, stored)
+
+    def _bins_of(self, stored: Array) -> Array:
+        bins = np.searchsorted(self._starts[1:], stored.astype(np.int64), side="right")
+        bins[stored > self._range] = len(self._starts)
+        return bins.astype(smallest_unsigned(self.column.size - 1))
+
+    @cached_property
+    def _bin_table(self) -> Array:
+        return self._bins_of(np.arange(np.iinfo(self.dtype).max + 1))
+
+    @cached_property
+    def _starts(self) -> npt.NDArray[np.int64]:
+        edges = self.column.edges
+        return np.array([int(edge) - self.column.lower for edge in edges[:-1]], np.int64)
+
+    def draw(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Whole numbers drawn uniformly from their bins, the last one closed."""
+        # Missing is drawn from a bin that holds only itself.
+        first = np.append(self._starts, self._missing)
+        last = np.concatenate([self._starts[1:] - 1, [self._range, self._missing]])
+        drawn = rng.integers(first[codes], last[codes], endpoint=True)
+        return np.asarray(drawn, self.dtype)
+
+
+class RealCodec:
+    """Real numbers as they are; missing as NaN, or as `lower`."""
+
+    arrow_type = pa.float64()
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, column: RealColumn) -> None:
+        self.column = column
+        self.decimals = column.decimals
+
+    def encode(self, cells: Any) -> Array:
+        """The numbers, clamped; a negative zero becomes zero."""
+        numbers = numbers_of(cells, column=self.column.name)
+        # Every NaN becomes the same one: which NaN Arrow gives for a cell may depend on the others.
+        missing = np.nan if self.column.nullable else self.column.lower
+        numbers = np.where(np.isnan(numbers), missing, numbers)
+        return np.clip(numbers, self.column.lower, self.column.upper) + 0.0
+
+    def decode(self, stored: Array) -> Any:
+        """Numbers as an Arrow float64 array, rounded to the declared digits, missing as null."""
+        if self.decimals is not None:
+            stored = round_within(stored, self.column.lower, self.column.upper, self.decimals)
+        return pa.array(stored, pa.float64(), mask=np.isnan(stored))
+
+    def discretise(self, stored: Array) -> Array:
+        """The bin of each value; missing is the last code."""
+        bins = np.searchsorted(self._edges[1:-1], stored, side="right")
+        bins[np.isnan(stored)] = len(self._edges) - 1
+        return bins.astype(smallest_unsigned(self.column.size - 1))
+
+    def draw(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Numbers drawn uniformly from their bins, and rounded without leaving them."""
+        # The half-open bins end just below their edge; missing is a bin of NaN.
+        ends = np.append(np.nextafter(self._edges[1:-1], -np.inf), self._edges[-1])
+        low = np.append(self._edges[:-1], np.nan)[codes]
+        high = np.append(ends, np.nan)[codes]
+        values = np.minimum(low + (high - low) * rng.random(len(codes)), high) + 0.0
+        return values if self.decimals is None else round_within(values, low, high, self.decimals)
+
+    @cached_property
+    def _edges(self) -> npt.NDArray[np.float64]:
+        return np.array(self.column.edges)
+
+
+class IdentifierCodec:
+    """Identifiers as 16 bytes of BLAKE2b of their trimmed text; missing as zero bytes."""
+
+    dtype = DIGEST
+
+    def __init__(self, column: IdentifierColumn) -> None:
+        self.column = column
+
+    def encode(self, cells: Any) -> Array:
+        """Digests of the cells, computed once for each distinct text."""
+        # Trimmed, because "7" and "7 " must not let one person pass for two.
+        texts = pc.utf8_trim_whitespace(texts_of(cells, column=self.column.name))
+        distinct = pc.dictionary_encode(_empty_as_missing(texts))
+        digests = [
+            blake2b(text, digest_size=16).digest() for text in _bytes_of(distinct.dictionary)
+        ]
+        table = np.frombuffer(bytes(DIGEST.itemsize) + b"".join(digests), DIGEST)
+        return np.take(table, np.asarray(pc.fill_null(distinct.indices, -1)) + 1)
+
+
+AttributeCodec = CategoricalCodec | IntegerCodec | RealCodec
+Codec = AttributeCodec | IdentifierCodec
+
+
+def codec_of(column: Column) -> Codec:
+    """The codec of one declared column."""
+    if isinstance(column, IdentifierColumn):
+        return IdentifierCodec(column)
+    return attribute_codec(column)
+
+
+def attribute_codec(column: Attribute) -> AttributeCodec:
+    """The codec of one column that is released."""
+    if isinstance(column, CategoricalColumn):
+        return CategoricalCodec(column)
+    return IntegerCodec(column) if isinstance(column, IntegerColumn) else RealCodec(column)
+
+
+def require_bins(column: Attribute) -> None:
+    """Refuse a column of numbers that has no discrete codes."""
+    if not isinstance(column, CategoricalColumn) and column.bins is None:
+        raise TableError(f"column {column.name!r} has no bins; declare a width, count or edges")
+
+
+def locate_columns(schema: Schema, found: Sequence[str]) -> list[int]:
+    """Where each declared column is among the names of a file."""
+    # Only declared names are repeated in messages: without a header, `found` would be a row.
+    times = Counter(found)
+    for column in schema.columns:
+        if times[column.name] == 0:
+            raise TableError(
+                f"column {column.name!r} is missing; add it to the file, with the same spelling in "
+                "the header, or remove it from the schema"
+            )
+        if times[column.name] > 1:
+            raise TableError(f"column {column.name!r} appears more than once; keep one of them")
+    return [found.index(column.name) for column in schema.columns]
+
+
+def draw_values(schema: Schema, codes: Mapping[str, Codes], rng: np.random.Generator) -> Chunk:
+    """A chunk whose numbers are drawn uniformly inside the bins that the discrete codes name."""
+    chunk: dict[str, Array] = {}
+    lengths = {len(array) for array in codes.values()}
+    if len(lengths) != 1:
+        raise TableError("the codes of all columns must have one length")
+    for column in schema.columns:
+        if isinstance(column, IdentifierColumn):
+            chunk[column.name] = np.zeros(max(lengths), DIGEST)
+        else:
+            chunk[column.name] = _draw_column(column, codes, rng)
+    return chunk
+
+
+def _draw_column(column: Attribute, codes: Mapping[str, Codes], rng: np.random.Generator) -> Array:
+    if column.name not in codes:
+        raise TableError(f"column {column.name!r} has no codes; give codes for every attribute")
+    array = np.asarray(codes[column.name])
+    require_bins(column)
+    if array.size and (array.min() < 0 or array.max() >= column.size):
+        raise TableError(f"column {column.name!r} has codes outside 0 to {column.size - 1}")
+    return attribute_codec(column).draw(array, rng)
+
+
+def _empty_as_missing(texts: Any) -> Any:
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
+
+
+def _bytes_of(texts: Any) -> list[bytes]:
+    return list(pc.cast(texts, pa.binary()).to_pylist())
