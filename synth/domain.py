@@ -1,0 +1,39 @@
+"""The discrete domain of a table: its attributes and how many codes each has."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+from synth.spec.schema import Schema
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Names and sizes of discrete attributes, in order."""
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, schema: Schema) -> Self:
+        """The domain of all attributes that are categorical or have bins."""
+        discrete = [c for c in schema.attributes if c.type == "categorical" or c.bins is not None]
+        return cls(tuple(c.name for c in discrete), tuple(c.size for c in discrete))
+
+    @cached_property
+    def size_of(self) -> dict[str, int]:
+        """Number of codes by name."""
+        return dict(zip(self.names, self.sizes, strict=True))
+
+    @property
+    def cells(self) -> int:
+        """Number of combinations."""
+        return math.prod(self.sizes)
+
+    def project(self, names: Iterable[str]) -> "Domain":
+        """The domain of some attributes, kept in this domain's order."""
+        wanted = set(names)
+        kept = tuple(name for name in self.names if name in wanted)
+        return Domain(kept, tuple(self.size_of[name] for name in kept))

@@ -1,0 +1,106 @@
+"""What a mechanism sees of the private data: priced, noisy operations and what they return."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.queries import QueryGroup, QuerySet, Single
+from synth.spec.population import Protection
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Noisy counts: the only thing about the rows that ever reaches a model."""
+
+    query: QueryGroup | Single
+    values: NDArray[Any]
+    sigma: float
+    """Standard deviation of the noise on each count; 0 where the count is public."""
+
+
+@dataclass(frozen=True)
+class RowCount:
+    """The number of rows, used as a constant by everything that follows."""
+
+    value: int
+    sigma: float
+    """Standard deviation of its noise; 0 where the number is public."""
+
+
+@dataclass(frozen=True)
+class CertifiedError:
+    """A noisy maximum error of released rows."""
+
+    value: int
+    """max over queries of |N c - n_hat c^|, with noise."""
+    sigma: float
+
+
+class Door(Protocol):
+    """Priced operations on the private rows. Budgets are whole units of 1e-12 rho.
+
+    Each operation is committed to a journal before its outcome is returned, and answered from the
+    journal when a job is resumed. Candidates must follow from the specification and from earlier
+    outcomes alone, so that a recorded choice means the same when it is read again.
+    """
+
+    @property
+    def protection(self) -> Protection:
+        """The privacy unit and relation that every price refers to."""
+
+    @property
+    def spent(self) -> int:
+        """Units spent so far."""
+
+    def count_rows(self, *, budget: int) -> RowCount:
+        """The number of rows, exact where it is public, noisy otherwise; at least one."""
+
+    def measure(self, query: QueryGroup | Single, *, budget: int) -> Measurement:
+        """Counts of a group, or of one query, with discrete Gaussian noise."""
+
+    def select(
+        self,
+        queries: QuerySet,
+        expected: NDArray[np.float64],
+        *,
+        budget: int,
+        among: Literal["marginals", "queries"] = "marginals",
+        k: int = 1,
+    ) -> list[int]:
+        """The k groups, or single queries, whose true counts are about farthest from `expected`."""
+
+    def hedge_draw(
+        self,
+        queries: QuerySet,
+        past_answers: NDArray[np.float64],
+        *,
+        rows: int,
+        rate: float,
+        past: int,
+        draws: int,
+    ) -> list[int]:
+        """Draws of the query player of the release game; q + size stands for the negation of q."""
+
+    def certify(
+        self,
+        queries: QuerySet,
+        released: NDArray[np.int64],
+        *,
+        released_rows: int,
+        rows: int,
+        budget: int,
+    ) -> CertifiedError:
+        """The largest error of released rows over all queries, with noise."""
+
+
+def weighted_average(measurements: Sequence[Measurement]) -> Measurement:
+    """Several measurements of the same query as one, each weighted by its precision."""
+    if len(measurements) == 1 or any(m.sigma == 0 for m in measurements):
+        return min(measurements, key=lambda m: m.sigma)
+    precision = np.array([m.sigma**-2 for m in measurements])
+    values = np.stack([m.values for m in measurements])
+    mean = precision @ values / precision.sum()
+    return Measurement(measurements[0].query, mean, float(precision.sum() ** -0.5))

@@ -1,0 +1,1 @@
+"""Distributions over the domain, each in the form its mechanisms need."""

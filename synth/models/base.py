@@ -1,0 +1,37 @@
+"""What every released model can do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.queries import QuerySet
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers as fractions of the rows, with standard errors where they are known."""
+
+    values: NDArray[np.float64]
+    standard_errors: NDArray[np.float64] | None = None
+
+
+class Model(Protocol):
+    """What a mechanism releases: a distribution that answers any query and draws rows."""
+
+    kind: ClassVar[str]
+
+    def answer(self, queries: QuerySet) -> Answers:
+        """Answers to queries, asked or not, at no further cost."""
+
+    def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
+        """Coded rows drawn from the model."""
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything the model consists of, as plain arrays."""
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], rows: int) -> Self:
+        """The model that `to_arrays` described."""

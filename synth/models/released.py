@@ -1,0 +1,103 @@
+"""A released model: answers further questions and draws more rows, at no further cost."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.domain import Domain
+from synth.models.base import Model
+from synth.models.histogram import Histogram
+from synth.models.noisy_marginals import NoisyMarginals
+from synth.queries import compile_workload
+from synth.spec.schema import Schema
+from synth.spec.workload import WorkloadItem
+from synth.table import Chunk, draw_values
+
+FORMAT = "scrim.model/1"
+KINDS: dict[str, type[Model]] = {model.kind: model for model in (Histogram, NoisyMarginals)}
+"""Every model that can be saved, by the name it is saved under."""
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """Answers to a workload, one row per query."""
+
+    items: list[str]
+    queries: list[str]
+    fractions: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    standard_errors: NDArray[np.float64] | None
+    """Of the fractions, where they are known."""
+
+
+@dataclass(frozen=True)
+class ReleasedModel:
+    """A model with the schema that gives its codes meaning. It holds no private information."""
+
+    schema: Schema
+    rows: int
+    """The number of rows the fractions refer to: public, or measured with noise."""
+    model: Model
+
+    def answer(self, workload: Sequence[WorkloadItem]) -> AnswerTable:
+        """Answers to any workload that the model covers."""
+        queries = compile_workload(workload, self.schema)
+        answers = self.model.answer(queries)
+        return AnswerTable(
+            items=[group.name for group in queries.groups for _ in range(group.size)],
+            queries=[label for group in queries.groups for label in group.labels(self.schema)],
+            fractions=answers.values,
+            counts=answers.values * self.rows,
+            standard_errors=answers.standard_errors,
+        )
+
+    def sample_codes(self, rows: int, seed: int) -> dict[str, NDArray[np.int64]]:
+        """Coded rows; attributes that were never asked about are drawn uniformly."""
+        rng = np.random.default_rng(seed)
+        codes = self.model.sample(rows, rng)
+        domain = Domain.of(self.schema)
+        return {
+            name: codes[name] if name in codes else rng.integers(size, size=rows)
+            for name, size in domain.size_of.items()
+        }
+
+    def sample(self, rows: int, seed: int) -> Chunk:
+        """Exactly that many rows in the declared types, numbers drawn inside their bins."""
+        return draw_values(
+            self.schema, self.sample_codes(rows, seed), np.random.default_rng([seed, 1])
+        )
+
+    def to_bytes(self) -> bytes:
+        """The model as a NumPy archive of plain arrays."""
+        about = {"format": FORMAT, "kind": self.model.kind, "rows": self.rows}
+        about["schema"] = self.schema.model_dump(mode="json")
+        buffer = BytesIO()
+        arrays: dict[str, Any] = self.model.to_arrays()
+        np.savez_compressed(buffer, about=np.array(json.dumps(about)), **arrays)
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The model that `to_bytes` wrote. Nothing in it is executed."""
+        with np.load(BytesIO(data), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        about = json.loads(str(arrays.pop("about")))
+        if about["format"] != FORMAT:
+            raise ValueError(f"not a model of this version: {about['format']}")
+        model = KINDS[about["kind"]].from_arrays(arrays, about["rows"])
+        return cls(Schema.model_validate_json(json.dumps(about["schema"])), about["rows"], model)
+
+    def save(self, path: Path) -> None:
+        """Write the model to a file."""
+        path.write_bytes(self.to_bytes())
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a model from a file."""
+        return cls.from_bytes(path.read_bytes())

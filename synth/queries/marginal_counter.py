@@ -1,0 +1,114 @@
+"""Counting many marginals in one pass over the rows.
+
+Marginals that share attributes are counted together: a few larger cross tables cover all of them,
+and each marginal is a sum of one of those tables. Going over the rows is what costs time, and it
+happens once for each table instead of once for each marginal.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os import cpu_count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from synth.queries.marginal import Marginal
+
+CELLS_PER_TABLE = 2**14
+"""Tables larger than the processor's nearest caches are slower to fill than two small ones."""
+ROWS_WORTH_A_THREAD = 10_000
+"""Below this, starting threads costs more than they save."""
+
+
+@dataclass(frozen=True)
+class CrossTable:
+    """A cross table that is counted, and the marginals that are summed from it."""
+
+    attributes: tuple[str, ...]
+    sizes: tuple[int, ...]
+    members: tuple[int, ...]
+
+    def count(self, columns: Mapping[str, NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Counts of all cells, the last attribute varying fastest."""
+        index = columns[self.attributes[0]]
+        for name, size in zip(self.attributes[1:], self.sizes[1:], strict=True):
+            index = index * size
+            index += columns[name]
+        return np.bincount(index, minlength=math.prod(self.sizes))
+
+
+class MarginalCounter:
+    """Adds up the counts of some marginals, chunk by chunk."""
+
+    def __init__(self, marginals: "Sequence[Marginal]") -> None:
+        self._marginals = marginals
+        self._tables = covering_tables(marginals)
+        self._counts = [np.zeros(math.prod(t.sizes), dtype=np.int64) for t in self._tables]
+
+    def add(self, codes: Mapping[str, NDArray[Any]]) -> None:
+        """Count the rows of one chunk."""
+        needed = {name for table in self._tables for name in table.attributes}
+        columns = {name: codes[name].astype(np.int64) for name in needed}
+        rows = len(next(iter(columns.values())))
+        if rows < ROWS_WORTH_A_THREAD:
+            counts = [table.count(columns) for table in self._tables]
+        else:
+            with ThreadPoolExecutor(cpu_count()) as pool:
+                counts = list(pool.map(lambda table: table.count(columns), self._tables))
+        for total, counted in zip(self._counts, counts, strict=True):
+            total += counted
+
+    def totals(self) -> list[NDArray[np.int64]]:
+        """The counts of each marginal."""
+        found: dict[int, NDArray[np.int64]] = {}
+        for table, counts in zip(self._tables, self._counts, strict=True):
+            shaped = counts.reshape(table.sizes)
+            for member in table.members:
+                wanted = self._marginals[member].attributes
+                other = tuple(i for i, name in enumerate(table.attributes) if name not in wanted)
+                found[member] = shaped.sum(axis=other).ravel()
+        return [found[i] for i in range(len(self._marginals))]
+
+
+def covering_tables(marginals: "Sequence[Marginal]") -> list[CrossTable]:
+    """Cross tables of bounded size such that each marginal is a sum of one of them.
+
+    Greedy: start from the largest marginal that is not covered, and add the attribute that covers
+    most others, as long as the table stays small.
+    """
+    size_of = {n: s for m in marginals for n, s in zip(m.attributes, m.sizes, strict=True)}
+    names, sizes = list(size_of), np.array(list(size_of.values()), dtype=np.float64)
+    uses = np.array([[name in m.attributes for name in names] for m in marginals])
+    uncovered = np.ones(len(marginals), dtype=bool)
+    tables = []
+    for start in sorted(range(len(marginals)), key=lambda i: -marginals[i].size):
+        if not uncovered[start]:
+            continue
+        chosen = uses[start].copy()
+        while (best := _best_addition(chosen, uses[uncovered], sizes)) is not None:
+            chosen[best] = True
+        covered = uncovered & ~(uses & ~chosen).any(axis=1)
+        uncovered &= ~covered
+        attributes = tuple(name for name, kept in zip(names, chosen, strict=True) if kept)
+        tables.append(
+            CrossTable(
+                attributes,
+                tuple(size_of[name] for name in attributes),
+                tuple(int(i) for i in np.flatnonzero(covered)),
+            )
+        )
+    return tables
+
+
+def _best_addition(
+    chosen: NDArray[np.bool_], uses: NDArray[np.bool_], sizes: NDArray[np.float64]
+) -> int | None:
+    """The attribute that would cover most further marginals, small attributes preferred."""
+    missing_one = (uses & ~chosen).sum(axis=1) == 1
+    gain = uses[missing_one].sum(axis=0)
+    gain[chosen | (sizes[chosen].prod() * sizes > CELLS_PER_TABLE)] = 0
+    return int(np.argmax(gain / np.sqrt(sizes))) if gain.any() else None

@@ -1,0 +1,102 @@
+"""A compiled workload: groups in order, answered together as one flat vector."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from synth.domain import Domain
+from synth.queries.group import Counts, QueryGroup
+from synth.queries.marginal import Marginal
+from synth.spec.schema import Schema
+from synth.spec.workload import WorkloadItem
+from synth.table import Table
+
+if TYPE_CHECKING:
+    from synth.models.histogram import Histogram
+    from synth.models.product import ProductMixture
+    from synth.models.support import Support
+
+
+class QuerySet:
+    """Groups of queries in order; all answers are flat vectors in that order."""
+
+    def __init__(self, groups: Iterable[QueryGroup]) -> None:
+        self.groups = tuple(groups)
+
+    @cached_property
+    def offsets(self) -> Counts:
+        """Where each group starts in the flat vector, and its length at the end."""
+        return np.cumsum([0, *(group.size for group in self.groups)], dtype=np.int64)
+
+    @property
+    def size(self) -> int:
+        """Number of queries."""
+        return int(self.offsets[-1])
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Every attribute that some query reads."""
+        return tuple(dict.fromkeys(name for group in self.groups for name in group.attributes))
+
+    def split(self, flat: Any) -> list[Any]:
+        """A flat vector cut into its groups."""
+        return [flat[a:b] for a, b in zip(self.offsets, self.offsets[1:], strict=False)]
+
+    def locate(self, query: int) -> tuple[int, int]:
+        """The group of a query, and its position there."""
+        group = int(np.searchsorted(self.offsets, query, side="right")) - 1
+        return group, query - int(self.offsets[group])
+
+    def count(self, table: Table) -> Counts:
+        """True counts over the whole table, chunk by chunk. Only the door may call this."""
+        positions = self._positions()
+        counters = {cls: cls.counter([self.groups[i] for i in at]) for cls, at in positions.items()}
+        for codes in table.codes(self.attributes):
+            for counter in counters.values():
+                counter.add(codes)
+        return np.concatenate(self._by_class(lambda cls, groups: counters[cls].totals()))
+
+    def on_histogram(self, histogram: "Histogram") -> torch.Tensor:
+        """Answers, as fractions, on one weight per cell."""
+        return self._concatenate(lambda cls, groups: cls.on_histogram(groups, histogram))
+
+    def on_support(self, support: "Support") -> torch.Tensor:
+        """Answers, as fractions, on weighted rows."""
+        return self._concatenate(lambda cls, groups: cls.on_support(groups, support))
+
+    def on_product(self, mixture: "ProductMixture") -> torch.Tensor:
+        """Answers, as fractions and differentiably, on a mixture of products."""
+        return self._concatenate(lambda cls, groups: cls.on_product(groups, mixture))
+
+    def _by_class(
+        self, answer: Callable[[type[QueryGroup], Sequence[Any]], list[Any]]
+    ) -> list[Any]:
+        """Let each query class answer all its groups at once; results in the order of the groups."""
+        answers: list[Any] = [None] * len(self.groups)
+        for cls, indices in self._positions().items():
+            for i, found in zip(
+                indices, answer(cls, [self.groups[i] for i in indices]), strict=True
+            ):
+                answers[i] = found
+        return answers
+
+    def _positions(self) -> dict[type[QueryGroup], list[int]]:
+        positions: dict[type[QueryGroup], list[int]] = {}
+        for i, group in enumerate(self.groups):
+            positions.setdefault(type(group), []).append(i)
+        return positions
+
+    def _concatenate(
+        self, answer: Callable[[type[QueryGroup], Sequence[Any]], list[torch.Tensor]]
+    ) -> torch.Tensor:
+        return torch.cat(self._by_class(answer))
+
+
+def compile_workload(items: Sequence[WorkloadItem], schema: Schema) -> QuerySet:
+    """The groups of a workload, each once, in order."""
+    domain = Domain.of(schema)
+    marginals = dict.fromkeys(names for item in items for names in item.expand(schema))
+    return QuerySet(Marginal.of(names, domain) for names in marginals)
