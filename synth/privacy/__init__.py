@@ -1,0 +1,1 @@
+"""The door to private rows. Only `synth.run` may import this package."""

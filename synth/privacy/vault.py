@@ -1,0 +1,178 @@
+"""The door: the one place that holds the private rows.
+
+Every operation follows the same path (`_perform`): answered from the journal when the job is
+resumed; otherwise priced, charged, computed, committed, and only then returned.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.door import CertifiedError, Measurement, RowCount
+from synth.privacy import noise
+from synth.privacy.accountant import Accountant
+from synth.privacy.journal import Journal, Operation
+from synth.queries import QueryGroup, QuerySet, Single
+from synth.spec.population import Protection
+from synth.table import Table
+
+FIXED_POINT = 2**20
+"""Scores are whole multiples of 1/FIXED_POINT of a row, so that only integers meet the noise."""
+
+Counts = NDArray[np.int64]
+
+
+class JournalMismatch(Exception):
+    """The journal was written by another release than the one that reads it."""
+
+
+class Vault:
+    """Holds the rows of one job and releases only what was paid for and committed."""
+
+    def __init__(
+        self, table: Table, *, protection: Protection, budget: int, journal: Journal
+    ) -> None:
+        self.protection = protection
+        self._table = table
+        self._journal = journal
+        self._recorded = deque(journal.operations())
+        self._accountant = Accountant(budget, spent=sum(o.price for o in self._recorded))
+        self._true_counts: dict[QueryGroup, Counts] = {}
+
+    @property
+    def spent(self) -> int:
+        """Units spent so far, by this run and by those it resumes."""
+        return self._accountant.spent
+
+    def count_rows(self, *, budget: int) -> RowCount:
+        """The number of rows: sensitivity 0 (public) or the rows a unit may own."""
+        sampler = noise.gaussian(self.protection.row_count_sensitivity**2, budget=budget)
+        done = self._perform("rows", "", sampler, self._true_row_count)
+        return RowCount(max(1, int(done.values[0])), done.scale)
+
+    def measure(self, query: QueryGroup | Single, *, budget: int) -> Measurement:
+        """Counts of a group, or of one query, with discrete Gaussian noise."""
+        sampler = noise.gaussian(query.sensitivity(self.protection).l2_squared, budget=budget)
+        done = self._perform("measure", query.name, sampler, lambda: self._true(query))
+        return Measurement(query, done.values, done.scale)
+
+    def select(
+        self,
+        queries: QuerySet,
+        expected: NDArray[np.float64],
+        *,
+        budget: int,
+        among: Literal["marginals", "queries"] = "marginals",
+        k: int = 1,
+    ) -> list[int]:
+        """Exponential mechanism on the absolute error against `expected`, in units of sensitivity.
+
+        A group's score is its largest error (sensitivity: that of one query). Scores of groups with
+        different sensitivities are divided by them (docs/privacy.md, section 3), in whole numbers.
+        """
+        linf = [group.sensitivity(self.protection).linf for group in queries.groups]
+        common = math.lcm(*(d for d in linf if d))  # 0: public counts, whose score is a constant
+        factor = np.array([common // d if d else 1 for d in linf])
+
+        def true_scores() -> Counts:
+            errors: Counts = np.abs(self._true_all(queries) * FIXED_POINT - fixed_point(expected))
+            errors *= np.repeat(factor, np.diff(queries.offsets))
+            if among == "queries":
+                return errors
+            return np.maximum.reduceat(errors, queries.offsets[:-1], dtype=np.int64)
+
+        sampler = noise.noisy_top(common * FIXED_POINT, k, budget=budget)
+        asked = f"{k} of {queries.size if among == 'queries' else len(queries.groups)} {among}"
+        return [int(i) for i in self._perform("select", asked, sampler, true_scores).values]
+
+    def hedge_draw(
+        self,
+        queries: QuerySet,
+        past_answers: NDArray[np.float64],
+        *,
+        rows: int,
+        rate: float,
+        past: int,
+        draws: int,
+    ) -> list[int]:
+        """Draws from exp(rate * regret) after `past` rounds; q + size is the negation of q.
+
+        docs/privacy.md, section 2, with both sides multiplied by rows * FIXED_POINT: the score is
+        past * c_q - rows * (sum of past model answers), the Gumbel scale rows / rate.
+        """
+        linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
+
+        def true_scores() -> Counts:
+            # Capping is 1-Lipschitz, so it keeps the sensitivity where a product would overflow.
+            counts = np.minimum(self._true_all(queries), 2**41 // max(1, past))
+            regret = past * counts * FIXED_POINT - fixed_point(rows * past_answers)
+            return np.concatenate([regret, -regret])
+
+        sampler = noise.gumbel_draws(past * linf * FIXED_POINT, rows * FIXED_POINT / rate, draws)
+        asked = f"{draws} of {2 * queries.size} critics"
+        return [int(i) for i in self._perform("hedge", asked, sampler, true_scores).values]
+
+    def certify(
+        self,
+        queries: QuerySet,
+        released: Counts,
+        *,
+        released_rows: int,
+        rows: int,
+        budget: int,
+    ) -> CertifiedError:
+        """max |N c_q - n_hat c^_q|: a maximum of absolute errors moves by N for each row moved."""
+        linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
+
+        def true_error() -> Counts:
+            errors: Counts = np.abs(released_rows * self._true_all(queries) - rows * released)
+            return np.array([errors.max()])
+
+        sampler = noise.gaussian((released_rows * linf) ** 2, budget=budget)
+        done = self._perform("certify", f"{queries.size} queries", sampler, true_error)
+        return CertifiedError(int(done.values[0]), done.scale)
+
+    def _perform(
+        self, kind: str, asked: str, sampler: noise.Sampler, true_values: Callable[[], Counts]
+    ) -> Operation:
+        """Replay from the journal, or: charge, touch, commit, and only then return."""
+        if self._recorded:
+            done = self._recorded.popleft()
+            if (done.kind, done.asked) != (kind, asked):
+                raise JournalMismatch(
+                    f"the journal holds {done.kind} {done.asked}, not {kind} {asked}"
+                )
+            return done
+        self._accountant.charge(sampler.price)
+        outcome = sampler.release(true_values())
+        done = Operation(kind, asked, sampler.scale, sampler.price, outcome)
+        self._journal.commit(done)
+        return done
+
+    def _true_row_count(self) -> Counts:
+        chunks = self._table.chunks()
+        return np.array([sum(len(next(iter(chunk.values()))) for chunk in chunks)])
+
+    def _true(self, query: QueryGroup | Single) -> Counts:
+        if isinstance(query, Single):
+            return self._true(query.group)[[query.index]]
+        return self._true_all(QuerySet([query]))
+
+    def _true_all(self, queries: QuerySet) -> Counts:
+        """True counts, kept for the rounds to come: one pass over the rows per new group."""
+        missing = [group for group in queries.groups if group not in self._true_counts]
+        if missing:
+            counted = QuerySet(missing)
+            self._true_counts.update(
+                zip(missing, counted.split(counted.count(self._table)), strict=True)
+            )
+        return np.concatenate([self._true_counts[group] for group in queries.groups])
+
+
+def fixed_point(counts: NDArray[np.float64]) -> Counts:
+    """Public expected counts as whole multiples of 1/FIXED_POINT, kept far from overflow."""
+    return np.rint(np.clip(counts, -(2.0**40), 2.0**40) * FIXED_POINT).astype(np.int64)

@@ -1,0 +1,107 @@
+"""T6: an alarm, not a proof. Every mechanism runs many times on two neighbouring two-cell tables.
+
+Half of the runs choose the event that tells the tables apart best, the other half test it. The
+guarantee must hold at several deltas at once: Pr[M(P) in S] <= e^epsilon Pr[M(P') in S] + delta.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from synth.mechanisms import RUNNERS
+from synth.mechanisms.base import Job
+from synth.privacy.journal import MemoryJournal
+from synth.privacy.vault import Vault
+from synth.queries import compile_workload
+from synth.spec.budget import UNITS_PER_RHO, epsilon_of_units
+from synth.spec.population import Protection
+from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table, domain_of, release
+
+SCHEMA = coded_schema({"canary": 2})
+UNITS = UNITS_PER_RHO // 2
+DELTAS = (1e-3, 0.01, 0.05, 0.1, 0.2, 0.3)
+CONFIDENCE = 1e-8  # per bound; a run makes fewer than 100, so a false alarm is rarer than 1e-6
+
+AUDITED: dict[str, dict[str, Any]] = {
+    "gaussian": {"name": "gaussian"},
+    "mwem": {"name": "mwem", "rounds": 1, "passes": 4},
+    "pep": {"name": "pep", "rounds": 1, "passes": 4},
+}
+PAIRS = {
+    "add_remove": (ADD_REMOVE, [[0]] * 3, [[0]] * 3 + [[1]]),
+    "replace_one": (REPLACE_ONE, [[0]] * 4, [[0]] * 3 + [[1]]),
+}
+
+
+def outputs(
+    mechanism: dict[str, Any], rows: list[list[int]], protection: Protection, runs: int
+) -> np.ndarray:
+    """The mechanism's answer about the canary's cell, once for each run."""
+    spec = release(mechanism, workload=[{"type": "marginals", "k": 1}])
+    table, queries = coded_table(SCHEMA, rows), compile_workload(spec.workload, SCHEMA)
+    vault = Vault(table, protection=protection, budget=runs * UNITS, journal=MemoryJournal())
+    job = Job(vault, domain_of(SCHEMA), queries, queries, 4, 0.0, UNITS, lambda done, total: None)
+    mechanism_run = RUNNERS[type(spec.mechanism)]
+    return np.array(
+        [mechanism_run(job, spec.mechanism).answer(queries).values[1] for _ in range(runs)]
+    )
+
+
+def violation(with_canary: np.ndarray, without: np.ndarray, units: int) -> float:
+    """How far a confident lower bound exceeds what the guarantee allows; positive is a breach."""
+    half = len(with_canary) // 2
+    candidates = np.quantile(
+        np.concatenate([with_canary[:half], without[:half]]), np.linspace(0.01, 0.99, 99)
+    )
+    worst = -math.inf
+    for delta in DELTAS:
+        epsilon = epsilon_of_units(units, delta)
+        for p, q in ((with_canary, without), (without, with_canary)):
+            for above in (True, False):
+
+                def hits(values: np.ndarray, threshold: float, above: bool = above) -> int:
+                    return int(
+                        np.count_nonzero(values > threshold if above else values <= threshold)
+                    )
+
+                scores = [
+                    hits(p[:half], c) - math.exp(epsilon) * hits(q[:half], c) for c in candidates
+                ]
+                best = float(candidates[int(np.argmax(scores))])
+                tested = len(p) - half
+                low = stats.beta.ppf(
+                    CONFIDENCE, hits(p[half:], best), tested - hits(p[half:], best) + 1
+                )
+                high = stats.beta.ppf(
+                    1 - CONFIDENCE, hits(q[half:], best) + 1, tested - hits(q[half:], best)
+                )
+                low, high = (0.0 if math.isnan(low) else low), (1.0 if math.isnan(high) else high)
+                worst = max(worst, low - math.exp(epsilon) * high - delta)
+    return worst
+
+
+def audit(name: str, pair: str, runs: int) -> None:
+    protection, without_rows, with_rows = PAIRS[pair]
+    without = outputs(AUDITED[name], without_rows, protection, runs)
+    with_canary = outputs(AUDITED[name], with_rows, protection, runs)
+    assert violation(with_canary, without, UNITS) <= 0
+    # The alarm works: the same runs do not pass for a mechanism with a hundredth of the budget.
+    assert violation(with_canary, without, UNITS // 100) > 0
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("name", AUDITED)
+def test_audit(name: str, pair: str) -> None:
+    audit(name, pair, 20_000)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("name", AUDITED)
+def test_long_audit(name: str, pair: str) -> None:
+    audit(name, pair, 100_000)

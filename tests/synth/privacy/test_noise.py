@@ -1,0 +1,187 @@
+"""T1, T2 and T3: the noise has the distribution it is priced for.
+
+Every check that accepts the right scale must also reject a wrong one, or it would prove nothing.
+"""
+
+import math
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from synth.privacy import noise
+from synth.spec.budget import UNITS_PER_RHO
+
+REJECT = 1e-9  # about 40 comparisons in a run: a false alarm in fewer than one run in 10^7
+
+
+def units(rho: float) -> int:
+    return math.floor(rho * UNITS_PER_RHO)
+
+
+def discrete_gaussian(sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    reach = math.ceil(40 * max(sigma, 1))
+    support = np.arange(-reach, reach + 1)
+    weights = np.exp(-(support**2) / (2 * sigma**2))
+    return support, weights / weights.sum()
+
+
+def goodness_of_fit(samples: np.ndarray, sigma: float) -> float:
+    """p-value of a chi-square test with the tails pooled to at least 20 expected samples."""
+    support, probability = discrete_gaussian(sigma)
+    expected = probability * len(samples)
+    kept = expected >= 20
+    observed = np.array([np.count_nonzero(samples == x) for x in support[kept]])
+    rest = len(samples) - observed.sum(), len(samples) - expected[kept].sum()
+    statistic = ((observed - expected[kept]) ** 2 / expected[kept]).sum()
+    statistic += (rest[0] - rest[1]) ** 2 / max(rest[1], 1e-9) if rest[1] >= 5 else 0.0
+    return float(stats.chi2.sf(statistic, kept.sum()))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("variance", [0.25, 4.0, 400.0])
+def test_discrete_gaussian_conforms(variance: float) -> None:
+    sampler = noise.gaussian(1, budget=units(1 / (2 * variance)))
+    assert sampler.scale == pytest.approx(math.sqrt(variance), rel=1e-9)
+    samples = sampler.release(np.zeros(100_000, dtype=np.int64))
+    assert goodness_of_fit(samples, math.sqrt(variance)) > REJECT
+    assert goodness_of_fit(samples, math.sqrt(variance) * 1.1) < REJECT
+    assert goodness_of_fit(samples, math.sqrt(variance) * 0.9) < REJECT
+
+
+def choice_probabilities(scores: np.ndarray, scale: float, k: int) -> dict[tuple[int, ...], float]:
+    """Exact law of the k largest of score + Gumbel: drawing without replacement by softmax."""
+    weights = np.exp((scores - scores.max()) / scale)
+    law = {}
+    for chosen in permutations(range(len(scores)), k):
+        left, probability = weights.sum(), 1.0
+        for i in chosen:
+            probability *= weights[i] / left
+            left -= weights[i]
+        law[chosen] = probability
+    return law
+
+
+def g_test(chosen: list[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> float:
+    """p-value of a G-test; outcomes too rare to expect once must not be seen often."""
+    draws = len(chosen)
+    statistic, cells, rare = 0.0, 0, 0
+    for outcome, probability in law.items():
+        seen = chosen.count(outcome)
+        if probability * draws < 5:
+            rare += seen
+            continue
+        cells += 1
+        statistic += 2 * seen * math.log(seen / (probability * draws)) if seen else 0.0
+    expected_rare = draws * sum(p for p in law.values() if p * draws < 5)
+    if stats.poisson.sf(rare - 1, max(expected_rare, 1e-12)) < REJECT:
+        return 0.0
+    return float(stats.chi2.sf(max(statistic, 0.0), max(cells - 1, 1)))
+
+
+SCORE_VECTORS = [
+    ([0, 0, 0, 0], 1),
+    ([0, 1, 2, 3], 1),
+    ([5, 5, 0, 0, 1_000_000], 1),
+    ([0, 2, 2, 1], 2),
+]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("scores", "k"), SCORE_VECTORS)
+def test_selector_conforms(scores: list[int], k: int) -> None:
+    scale = 1.5
+    sampler = noise.noisy_top(1, k, budget=units(k / (2 * scale**2)))
+    assert sampler.scale == pytest.approx(scale, rel=1e-9)
+    vector = np.array(scores, dtype=np.int64)
+    chosen = [tuple(sampler.release(vector).tolist()) for _ in range(20_000)]
+    assert g_test(chosen, choice_probabilities(vector, scale, k)) > REJECT
+    if len(set(scores)) > 1 and max(scores) < 100:
+        assert g_test(chosen, choice_probabilities(vector, scale * 2, k)) < REJECT
+        assert g_test(chosen, choice_probabilities(vector, scale / 2, k)) < REJECT
+
+
+@pytest.mark.statistical
+def test_independent_draws_conform() -> None:
+    sampler = noise.gumbel_draws(1, 1.5, 20_000)
+    scores = np.array([0, 1, 2, 3], dtype=np.int64)
+    chosen = [(i,) for i in sampler.release(scores).tolist()]
+    assert g_test(chosen, choice_probabilities(scores, 1.5, 1)) > REJECT
+    assert g_test(chosen, choice_probabilities(scores, 3.0, 1)) < REJECT
+    assert g_test(chosen, choice_probabilities(scores, 0.75, 1)) < REJECT
+
+
+def renyi(log_p: np.ndarray, log_q: np.ndarray, order: float) -> float:
+    log_terms = order * log_p + (1 - order) * log_q
+    top = log_terms.max()
+    return float((top + np.log(np.exp(log_terms - top).sum())) / (order - 1))
+
+
+ORDERS = (1.01, 1.5, 2.0, 4.0, 16.0)
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 2.0, 20.0])
+def test_price_of_the_discrete_gaussian_covers_its_divergence(sigma: float) -> None:
+    sampler = noise.gaussian(1, budget=units(1 / (2 * sigma**2)))
+    rho = sampler.price / UNITS_PER_RHO
+    reach = 60 * math.ceil(max(sigma, 1))
+    support = np.arange(-reach, reach + 1)
+    log_weights = -(support**2) / (2 * sampler.scale**2)
+    log_total = np.log(np.exp(log_weights).sum())
+    log_shifted = -((support - 1) ** 2) / (2 * sampler.scale**2) - log_total
+    for order in ORDERS:
+        divergence = renyi(log_weights - log_total, log_shifted, order)
+        assert divergence <= order * rho * (1 + 1e-9)
+    # Orders that are whole numbers attain the bound, so a price a little too low would show.
+    assert renyi(log_weights - log_total, log_shifted, 2.0) == pytest.approx(2 * rho, rel=1e-6)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_price_of_the_selector_covers_its_divergence_on_all_neighbours(k: int) -> None:
+    sampler = noise.noisy_top(1, k, budget=units(0.3))
+    rho = sampler.price / UNITS_PER_RHO
+    largest = 0.0
+    for scores in ([0, 0, 0], [3, 1, 0], [2, 2, 0]):
+        base = choice_probabilities(np.array(scores), sampler.scale, k)
+        for move in product((-1, 0, 1), repeat=3):  # not monotone: scores may move either way
+            moved = choice_probabilities(np.array(scores) + np.array(move), sampler.scale, k)
+            p, q = np.log(list(base.values())), np.log(list(moved.values()))
+            ratio = p - q
+            assert ratio.max() - ratio.min() <= 2 * k / sampler.scale + 1e-9
+            for order in ORDERS:
+                largest = max(largest, renyi(p, q, order) / order)
+                assert renyi(p, q, order) <= order * rho + 1e-12
+    assert largest > 0.5 * rho  # a price many times too high would be a mistake as well
+
+
+@pytest.mark.parametrize("rho", [1e-9, 1e-4, 0.3, 7.0])
+@pytest.mark.parametrize("l2_squared", [1, 2, 18, 10**12])
+def test_calibrated_noise_fits_its_budget_tightly(rho: float, l2_squared: int) -> None:
+    sampler = noise.gaussian(l2_squared, budget=units(rho))
+    assert sampler.price <= units(rho)
+    assert sampler.price >= units(rho) - 1 - units(rho) // 10**9
+    exact = l2_squared / (2 * sampler.scale**2) * UNITS_PER_RHO
+    assert sampler.price >= exact * (1 - 1e-12)
+
+
+def test_prices_are_rounded_up() -> None:
+    price = noise.gumbel_draws(1, 1e5, 1).price
+    assert (
+        price == math.ceil(UNITS_PER_RHO / (2 * 1e10))
+        or price == math.ceil(UNITS_PER_RHO / (2e10)) + 1
+    )
+    assert noise.gumbel_draws(1, 1e7, 1).price == 1  # 0.005 units are one unit, not none
+    assert noise.gumbel_draws(1, 1e7, 5).price == 5
+
+
+def test_public_counts_are_free_and_exact() -> None:
+    sampler = noise.gaussian(0, budget=0)
+    assert (sampler.price, sampler.scale) == (0, 0.0)
+    assert sampler.release(np.array([3, 4])).tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("budget", [0, -1])
+def test_an_operation_needs_a_budget(budget: int) -> None:
+    with pytest.raises(ValueError, match="positive budget"):
+        noise.gaussian(1, budget=budget)

@@ -1,0 +1,172 @@
+"""T4: what enters the noise moves by no more than it is priced for, over all neighbours.
+
+The vault runs for real on every dataset of a tiny domain and on every neighbour of it; only the
+samplers are replaced, by ones that record the true numbers and the sensitivity they were priced for.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+from synth.domain import Domain
+from synth.privacy import noise
+from synth.privacy.journal import MemoryJournal
+from synth.privacy.vault import FIXED_POINT, Vault
+from synth.queries import Marginal, QuerySet, Single
+from synth.spec.population import Protection
+from tests.support import PROTECTIONS, coded_schema, coded_table
+
+SIZES = {"a": 2, "b": 3}
+SCHEMA = coded_schema(SIZES)
+DOMAIN = Domain.of(SCHEMA)
+A, B, AB = (Marginal.of(names, DOMAIN) for names in (["a"], ["b"], ["a", "b"]))
+CELLS = [(a, b) for a in range(2) for b in range(3)]
+Rows = tuple[tuple[int, int], ...]
+
+
+@dataclass
+class Recorder:
+    """Stands in for the noise and keeps what it was given."""
+
+    values: list[np.ndarray] = field(default_factory=list)
+    l2_squared: int = 0
+    linf: int = 0
+
+    def gaussian(self, l2_squared: int, *, budget: int) -> noise.Sampler:
+        self.l2_squared = l2_squared
+        return noise.Sampler(1.0, 0, self._keep)
+
+    def noisy_top(self, linf: int, k: int, *, budget: int) -> noise.Sampler:
+        self.linf = linf
+        return noise.Sampler(1.0, 0, self._keep)
+
+    def gumbel_draws(self, linf: int, scale: float, draws: int) -> noise.Sampler:
+        self.linf = linf
+        return noise.Sampler(scale, 0, self._keep)
+
+    def _keep(self, values: np.ndarray) -> np.ndarray:
+        self.values.append(values)
+        return np.zeros(1, dtype=np.int64)
+
+
+def neighbours(rows: Rows, protection: Protection) -> Iterator[Rows]:
+    """Every dataset that differs by one unit; a unit that is present owns 1 to `rows` rows."""
+    units = [
+        u for m in range(1, protection.rows + 1) for u in combinations_with_replacement(CELLS, m)
+    ]
+    if protection.relation == "add_remove":
+        yield from (rows + unit for unit in units)
+        return
+    for size in range(1, min(len(rows), protection.rows) + 1):
+        yield from (rows[size:] + unit for unit in units)
+
+
+Operation = Callable[[Vault], object]
+EXPECTED = np.array([1.5, 0.25, 0.0, 2.0, 0.5, 0.75])
+OPERATIONS: dict[str, Operation] = {
+    "rows": lambda v: v.count_rows(budget=1),
+    "measure a marginal": lambda v: v.measure(AB, budget=1),
+    "measure one query": lambda v: v.measure(Single(AB, 4), budget=1),
+    "select a marginal": lambda v: v.select(QuerySet([A, B]), np.zeros(5), budget=1),
+    "select two": lambda v: v.select(QuerySet([AB, B]), np.zeros(9), budget=1, k=2),
+    "select a query": lambda v: v.select(QuerySet([AB]), EXPECTED, budget=1, among="queries"),
+    "hedge": lambda v: v.hedge_draw(QuerySet([AB]), EXPECTED, rows=3, rate=0.1, past=4, draws=2),
+    "certify": lambda v: v.certify(
+        QuerySet([AB, A]), np.array([7, 0, 0, 0, 0, 0, 7, 0]), released_rows=7, rows=3, budget=1
+    ),
+}
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda p: f"{p.unit}-{p.relation}")
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_no_neighbour_moves_an_operation_by_more_than_its_price_covers(
+    name: str, protection: Protection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operation = OPERATIONS[name]
+    recorder = Recorder()
+    for function in ("gaussian", "noisy_top", "gumbel_draws"):
+        monkeypatch.setattr(noise, function, getattr(recorder, function))
+
+    @cache
+    def entering(rows: Rows) -> np.ndarray:
+        table = coded_table(SCHEMA, rows)
+        operation(Vault(table, protection=protection, budget=0, journal=MemoryJournal()))
+        return recorder.values.pop()
+
+    largest_l2, largest_linf = 0, 0
+    for n in range(4):
+        for rows in combinations_with_replacement(CELLS, n):
+            base = entering(rows)
+            for neighbour in neighbours(rows, protection):
+                moved = entering(tuple(sorted(neighbour))) - base
+                largest_l2 = max(largest_l2, int((moved**2).sum()))
+                largest_linf = max(largest_linf, int(np.abs(moved).max()))
+    # Covered, and attained: a price for more than can happen would be a mistake as well.
+    if recorder.linf:
+        assert largest_linf == recorder.linf
+    else:
+        assert largest_l2 == recorder.l2_squared
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda p: f"{p.unit}-{p.relation}")
+@pytest.mark.parametrize(
+    "group", [A, B, AB, Single(AB, 2), Marginal(("c",), (1,))], ids=lambda g: g.name
+)
+def test_declared_sensitivities_are_attained(
+    group: Marginal | Single, protection: Protection
+) -> None:
+    sizes = {**SIZES, "c": 1}
+    schema = coded_schema(sizes)
+
+    @cache
+    def sorted_counts(rows: Rows) -> np.ndarray:
+        table = coded_table(schema, [(*row, 0) for row in rows])
+        if isinstance(group, Single):
+            return QuerySet([group.group]).count(table)[[group.index]]
+        return QuerySet([group]).count(table)
+
+    moves = []
+    for n in range(4):  # as many rows as the largest unit may own
+        for rows in combinations_with_replacement(CELLS, n):
+            base = sorted_counts(rows)
+            moves += [
+                sorted_counts(tuple(sorted(other))) - base for other in neighbours(rows, protection)
+            ]
+    declared = group.sensitivity(protection)
+    assert max(int(np.abs(move).sum()) for move in moves) == declared.l1
+    assert max(int((move**2).sum()) for move in moves) == declared.l2_squared
+    assert max(int(np.abs(move).max()) for move in moves) == declared.linf
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS[:2], ids=lambda p: p.relation)
+def test_stacked_marginals_cost_the_sum_of_their_squares(protection: Protection) -> None:
+    groups = [A, B, AB]
+    stacked = QuerySet(groups)
+
+    def counts(rows: Rows) -> np.ndarray:
+        return stacked.count(coded_table(SCHEMA, rows))
+
+    largest = max(
+        int(((counts(other) - counts(rows)) ** 2).sum())
+        for n in range(3)
+        for rows in combinations_with_replacement(CELLS, n)
+        for other in neighbours(rows, protection)
+    )
+    assert largest == sum(group.sensitivity(protection).l2_squared for group in groups)
+
+
+def test_scores_are_exact_whole_numbers() -> None:
+    """A fraction of a row that no double can hold must not blur the sensitivity."""
+    recorder = Recorder()
+    table = coded_table(SCHEMA, [(0, 0)] * 5)
+    vault = Vault(table, protection=PROTECTIONS[0], budget=0, journal=MemoryJournal())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(noise, "noisy_top", recorder.noisy_top)
+        vault.select(QuerySet([A]), np.array([1 / 3, 0.1]), budget=1, among="queries")
+    (scores,) = recorder.values
+    assert scores.dtype == np.int64
+    assert scores.tolist() == [5 * FIXED_POINT - round(FIXED_POINT / 3), round(FIXED_POINT * 0.1)]

@@ -1,0 +1,165 @@
+"""The door's own behaviour: charge before touching, commit before using, replay without touching."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import synth.privacy
+from synth.domain import Domain
+from synth.privacy.accountant import Accountant, BudgetExceeded
+from synth.privacy.journal import MemoryJournal, Operation
+from synth.privacy.vault import FIXED_POINT, JournalMismatch, Vault, fixed_point
+from synth.queries import Marginal, QuerySet, Single
+from synth.table import Table
+from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table
+
+SCHEMA = coded_schema({"a": 2, "b": 3})
+DOMAIN = Domain.of(SCHEMA)
+A, B = (Marginal.of([name], DOMAIN) for name in "ab")
+ROWS = [[0, 0], [0, 1], [1, 2], [1, 2], [1, 2]]
+PLENTY = 10**12
+
+
+def vault(
+    journal: MemoryJournal | None = None, budget: int = 20 * PLENTY, table: Table | None = None
+) -> Vault:
+    return Vault(
+        table or coded_table(SCHEMA, ROWS),
+        protection=ADD_REMOVE,
+        budget=budget,
+        journal=MemoryJournal() if journal is None else journal,
+    )
+
+
+class Untouchable(Table):
+    def chunks(self) -> Any:
+        raise AssertionError("the rows were touched")
+
+    codes = chunks
+
+
+def test_the_door_can_be_read_in_one_sitting() -> None:
+    """Whoever audits the privacy of the product reads these lines. Keep them few."""
+    files = Path(synth.privacy.__file__).parent.glob("*.py")
+    assert sum(len(file.read_text().splitlines()) for file in files) <= 360
+
+
+def test_charges_before_it_touches() -> None:
+    poor = vault(budget=10, table=Untouchable(SCHEMA, []))
+    with pytest.raises(BudgetExceeded):
+        poor.measure(A, budget=11)
+
+
+def test_every_operation_is_journaled_with_its_price() -> None:
+    journal = MemoryJournal()
+    door = vault(journal)
+    door.count_rows(budget=100)
+    door.measure(A, budget=200)
+    door.measure(Single(B, 2), budget=300)
+    door.select(QuerySet([A, B]), np.zeros(5), budget=400, k=2)
+    door.hedge_draw(QuerySet([A]), np.zeros(2), rows=5, rate=1e-5, past=2, draws=3)
+    door.certify(QuerySet([A]), np.array([1, 1]), released_rows=2, rows=5, budget=500)
+    operations = journal.operations()
+    assert [o.kind for o in operations] == [
+        "rows",
+        "measure",
+        "measure",
+        "select",
+        "hedge",
+        "certify",
+    ]
+    assert [o.asked for o in operations] == [
+        "",
+        "a",
+        "b[2]",
+        "2 of 2 marginals",
+        "3 of 4 critics",
+        "2 queries",
+    ]
+    assert [o.price for o in operations[:4]] == [100, 200, 300, 400]
+    assert door.spent == sum(o.price for o in operations)
+
+
+def test_replay_returns_the_recorded_outcomes_without_touching_or_charging() -> None:
+    journal = MemoryJournal()
+    first = vault(journal)
+    outcomes = first.count_rows(budget=PLENTY), first.measure(A, budget=PLENTY)
+    again = vault(MemoryJournal(journal.operations()), table=Untouchable(SCHEMA, []))
+    assert again.spent == first.spent
+    assert again.count_rows(budget=PLENTY) == outcomes[0]
+    assert again.measure(A, budget=PLENTY).values.tolist() == outcomes[1].values.tolist()
+    assert again.spent == first.spent
+
+
+def test_a_recorded_outcome_keeps_its_scale_and_price() -> None:
+    """The journal is authoritative, even if a resumed job would now ask at another price."""
+    recorded = Operation("measure", "a", 7.0, 99, np.array([1, 2]))
+    door = vault(MemoryJournal([recorded]), table=Untouchable(SCHEMA, []))
+    assert door.measure(A, budget=PLENTY).sigma == 7.0
+    assert door.spent == 99
+
+
+def test_a_journal_that_says_something_else_is_refused() -> None:
+    door = vault(MemoryJournal([Operation("measure", "b", 1.0, 1, np.zeros(3, dtype=np.int64))]))
+    with pytest.raises(JournalMismatch):
+        door.measure(A, budget=PLENTY)
+
+
+def test_public_row_count_is_free() -> None:
+    journal = MemoryJournal()
+    door = Vault(coded_table(SCHEMA, ROWS), protection=REPLACE_ONE, budget=0, journal=journal)
+    assert door.count_rows(budget=0).value == 5
+    assert journal.operations()[0].price == 0
+
+
+def test_a_noisy_row_count_is_at_least_one() -> None:
+    door = vault(table=coded_table(SCHEMA, []))
+    assert all(door.count_rows(budget=10).value >= 1 for _ in range(20))
+
+
+def test_huge_budgets_give_nearly_exact_outcomes() -> None:
+    door = vault(budget=10**18)
+    assert door.measure(B, budget=10**17).values.tolist() == [1, 1, 3]
+    expected = np.array([2.0, 3.0, 1.0, 1.0, 0.0])  # off by three in the last cell of b
+    assert door.select(QuerySet([A, B]), expected, budget=10**17) == [1]
+    assert door.select(QuerySet([A, B]), expected, budget=10**17, among="queries") == [4]
+    # After one round whose model put everything on b=0, the worst critic asks for less of it.
+    draws = door.hedge_draw(
+        QuerySet([B]), np.array([1.0, 0.0, 0.0]), rows=5, rate=1e3, past=1, draws=2
+    )
+    assert draws == [3, 3]
+    certified = door.certify(
+        QuerySet([B]), np.array([4, 0, 0]), released_rows=4, rows=5, budget=10**17
+    )
+    assert certified.value == abs(4 * 1 - 5 * 4)
+
+
+def test_a_wider_protection_needs_more_noise() -> None:
+    plain = vault().measure(A, budget=PLENTY).sigma
+    replaced = Vault(
+        coded_table(SCHEMA, ROWS), protection=REPLACE_ONE, budget=PLENTY, journal=MemoryJournal()
+    )
+    assert replaced.measure(A, budget=PLENTY).sigma == pytest.approx(plain * 2**0.5)
+
+
+@pytest.mark.parametrize("units", [-1, 11])
+def test_the_accountant_refuses_refunds_and_overdrafts(units: int) -> None:
+    accountant = Accountant(10)
+    with pytest.raises(BudgetExceeded):
+        accountant.charge(units)
+    assert accountant.spent == 0
+
+
+def test_the_accountant_accepts_exactly_its_budget() -> None:
+    accountant = Accountant(10, spent=4)
+    accountant.charge(6)
+    assert accountant.spent == 10
+    with pytest.raises(BudgetExceeded):
+        accountant.charge(1)
+
+
+def test_expected_counts_beyond_reason_do_not_overflow() -> None:
+    values = fixed_point(np.array([1e300, -1e300, 0.5]))
+    assert values.tolist() == [2**60, -(2**60), FIXED_POINT // 2]
