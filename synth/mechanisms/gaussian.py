@@ -1,0 +1,25 @@
+"""Noisy answers: measure every marginal once.
+
+Paper: Canonne, Kamath, Steinke (2020), the discrete Gaussian mechanism.
+Algorithm: the budget is divided evenly over the marginals; rho = sum D_r^2 / (2 sigma_r^2).
+"""
+
+from synth.mechanisms.base import Job
+from synth.models.noisy_marginals import NoisyMarginal, NoisyMarginals
+from synth.queries import Marginal
+from synth.spec.mechanism import Gaussian
+
+
+def run(job: Job, spec: Gaussian) -> NoisyMarginals:
+    """Measure each candidate marginal with an equal share of the budget."""
+    groups = job.candidates.groups
+    plan = spec.plan(len(groups), job.budget)
+    measured = []
+    for done, group in enumerate(groups):
+        assert isinstance(group, Marginal)
+        job.progress(done, len(groups))
+        noisy = job.door.measure(group, budget=plan.measure)
+        counts = noisy.values.reshape(group.sizes).astype(float)
+        measured.append(NoisyMarginal(group.attributes, counts, noisy.sigma))
+    job.progress(len(groups), len(groups))
+    return NoisyMarginals(job.rows, job.rows_sigma, tuple(measured), spec.consistent)

@@ -1,0 +1,65 @@
+"""MWEM: multiplicative weights over the whole domain.
+
+Paper: Hardt, Ligett, McSherry (2012); Liu, Vietri, Wu (2021), appendix B.2 and B.3.
+Algorithm: D(x) <- D(x) exp((a_q - q(D)) q(x) / 2), normalised, for each measured query q; with past
+measurements, several passes over all of them in every round; the last or the average distribution.
+Departures: the sign in B.2 and B.3 is wrong (weight must grow where the measurement exceeds the
+model); the cells of a marginal are disjoint, so one step updates all of them at once; a measurement
+that the model meets within its noise is left alone.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.door import Measurement
+from synth.mechanisms.adaptive import Target, adaptive_measurements, sweep, targets
+from synth.mechanisms.base import Job
+from synth.models.histogram import Histogram
+from synth.queries import QuerySet
+from synth.spec.mechanism import Mwem
+
+
+def run(job: Job, spec: Mwem) -> Histogram:
+    """Learn a histogram over the attributes that are asked about or measured."""
+    used = (*job.queries.attributes, *job.candidates.attributes)
+    learner = MultiplicativeWeights(Histogram.uniform(job.domain.project(used)), spec, job.rows)
+    adaptive_measurements(job, spec, learner)
+    return learner.average() if spec.output == "average" else learner.histogram
+
+
+class MultiplicativeWeights:
+    """The histogram and the sum of its past states."""
+
+    def __init__(self, histogram: Histogram, spec: Mwem, rows: int) -> None:
+        self.histogram = histogram
+        self._spec = spec
+        self._rows = rows
+        self._sum = histogram.weights.new_zeros(histogram.weights.shape)
+        self._rounds = 0
+
+    def answer(self, queries: QuerySet) -> NDArray[np.float64]:
+        """The histogram's answers."""
+        return queries.on_histogram(self.histogram).numpy()
+
+    def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
+        """Go over the measurements, all or the newest, and reweight."""
+        wanted = targets(measurements if self._spec.past_measurements else newest, self._rows)
+        sweep(wanted, self._step, passes=self._spec.passes)
+        self._sum += self.histogram.weights
+        self._rounds += 1
+
+    def average(self) -> Histogram:
+        """The mean of the distributions after each round."""
+        return Histogram(self.histogram.domain, self._sum / self._rounds)
+
+    def _step(self, target: Target) -> bool:
+        """Equation (3) of appendix B.3, with the sign corrected, on all measured cells at once."""
+        answers = self.histogram.marginal(target.attributes).flatten()
+        # No fraction is off by more than one, however large the noise.
+        error = (target.values - answers).clamp(-1, 1).where(target.measured, 0.0)
+        if not (error.abs() > target.noise).any():
+            return False
+        self.histogram.reweight(target.attributes, answers, (error / 2).exp())
+        return True

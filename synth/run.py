@@ -1,0 +1,175 @@
+"""Carry out a release: the only place that opens the door to private rows."""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import torch
+
+from synth.domain import Domain
+from synth.door import Door
+from synth.mechanisms import RUNNERS
+from synth.mechanisms.base import Job
+from synth.models.released import AnswerTable, ReleasedModel
+from synth.models.support import Support
+from synth.privacy.journal import Journal, MemoryJournal
+from synth.privacy.vault import Vault
+from synth.queries import Marginal, QuerySet, compile_workload
+from synth.spec.budget import epsilon_of_units, rho_of_units
+from synth.spec.plan import Split, measured_marginals, plan
+from synth.spec.population import Protection
+from synth.spec.release import ReleaseSpec
+from synth.spec.schema import Schema
+from synth.table import Chunk, Table, draw_values
+
+CERTIFICATE_DELTAS = (1e-6, 1e-9, 1e-12)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a job is: rounds and spent budget, nothing that depends on the rows."""
+
+    done: int
+    total: int
+    spent: int
+    """Units of 1e-12 rho."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """Everything that may leave: rows, answers, the model, and what it all cost."""
+
+    rows: Chunk | None
+    answers: AnswerTable | None
+    model: ReleasedModel
+    certificate: dict[str, Any]
+
+
+def ignore(progress: Progress) -> None:
+    """Report progress to nobody."""
+
+
+def run(
+    release: ReleaseSpec,
+    table: Table,
+    journal: Journal | None = None,
+    progress: Callable[[Progress], None] = ignore,
+    *,
+    protection: Protection,
+    delta: float,
+    seed: int = 0,
+) -> Release:
+    """Carry out a release, or resume it from its journal.
+
+    `seed` decides the random choices after the noise (drawing rows). It never touches the noise.
+    """
+    units = release.budget.units(delta)
+    split = plan(release, table.schema, protection, units)
+    journal = MemoryJournal() if journal is None else journal
+    vault = Vault(table, protection=protection, budget=units, journal=journal)
+    queries = compile_workload(release.workload, table.schema)
+    model = _learn(release, table.schema, vault, split, queries, progress)
+    rows, certified = None, None
+    if release.rows is not None:
+        codes = model.sample_codes(release.rows, seed)
+        if release.outputs.certify is not None:
+            certified = _certify(release, vault, split, queries, model.rows, codes)
+        rows = draw_values(table.schema, codes, np.random.default_rng([seed, 1]))
+    return Release(
+        rows=rows,
+        answers=model.answer(release.workload) if release.outputs.answers else None,
+        model=model,
+        certificate=_certificate(release, table.schema, protection, delta, journal, certified),
+    )
+
+
+def _learn(
+    release: ReleaseSpec,
+    schema: Schema,
+    door: Door,
+    split: Split,
+    queries: QuerySet,
+    progress: Callable[[Progress], None],
+) -> ReleasedModel:
+    """Count the rows, then let the mechanism measure and fit."""
+    domain = Domain.of(schema)
+    rows = door.count_rows(budget=split.row_count)
+    job = Job(
+        door=door,
+        domain=domain,
+        queries=queries,
+        candidates=QuerySet(
+            Marginal.of(names, domain) for names in measured_marginals(release, schema)
+        ),
+        rows=rows.value,
+        rows_sigma=rows.sigma,
+        budget=split.mechanism,
+        progress=lambda done, total: progress(Progress(done, total, door.spent)),
+    )
+    model = RUNNERS[type(release.mechanism)](job, release.mechanism)
+    return ReleasedModel(schema, rows.value, model)
+
+
+def _certify(
+    release: ReleaseSpec,
+    door: Door,
+    split: Split,
+    queries: QuerySet,
+    rows: int,
+    codes: dict[str, Any],
+) -> dict[str, float]:
+    """docs/privacy.md, section 5: alpha bounds the largest error with the asked confidence."""
+    assert release.rows is not None and release.outputs.certify is not None
+    drawn = Support(
+        {name: torch.from_numpy(column) for name, column in codes.items()},
+        torch.ones(release.rows, dtype=torch.int64),
+    )
+    found = door.certify(
+        queries,
+        queries.on_support(drawn).numpy(),
+        released_rows=release.rows,
+        rows=rows,
+        budget=split.certify,
+    )
+    confidence = release.outputs.certify.confidence
+    margin = found.sigma * math.sqrt(2 * math.log(1 / (1 - confidence)))
+    return {
+        "alpha": max(0.0, found.value + margin) / (release.rows * rows),
+        "confidence": confidence,
+        "queries": queries.size,
+    }
+
+
+def _certificate(
+    release: ReleaseSpec,
+    schema: Schema,
+    protection: Protection,
+    delta: float,
+    journal: Journal,
+    certified: dict[str, float] | None,
+) -> dict[str, Any]:
+    """What was done, for whom, and at what price, in plain values."""
+    operations = journal.operations()
+    spent = sum(operation.price for operation in operations)
+    described = json.dumps(schema.model_dump(mode="json"), sort_keys=True).encode()
+    return {
+        "software": f"scrim {version('scrim')}",
+        "protection": protection.model_dump(mode="json", exclude_none=True),
+        "rho": rho_of_units(spent),
+        "rho_units": spent,
+        "epsilon": {
+            f"{d:g}": epsilon_of_units(spent, d) for d in sorted({delta, *CERTIFICATE_DELTAS})
+        },
+        "release": release.model_dump(mode="json", include=set(ReleaseSpec.model_fields)),
+        "schema_sha256": hashlib.sha256(described).hexdigest(),
+        "operations": [
+            {"kind": o.kind, "asked": o.asked, "scale": o.scale, "rho_units": o.price}
+            for o in operations
+        ],
+        "certified_max_error": certified,
+    }

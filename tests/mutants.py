@@ -1,0 +1,224 @@
+"""T10: plant known privacy bugs in a copy of the code, one by one. Each must fail at least one test.
+
+Run by `make mutants`. A mutant that survives means that the tests would not notice that bug.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One bug: what it breaks, the text it replaces, and the tests that should notice."""
+
+    bug: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+NOISE = "tests/synth/privacy/test_noise.py"
+SENSITIVITY = "tests/synth/privacy/test_sensitivity.py"
+MECHANISMS = "tests/synth/test_mechanism_contract.py"
+PLAN = "tests/synth/spec/test_plan.py"
+
+MUTANTS = (
+    Mutant(
+        "k is not counted in the division of the budget",
+        "synth/spec/mechanism.py",
+        "units // (rounds * self.per_round)",
+        "units // rounds",
+        (MECHANISMS, PLAN),
+    ),
+    Mutant(
+        "the selector's price forgets k",
+        "synth/privacy/noise.py",
+        "_ZCDP, k, scale)\n        return Sampler(scale, _units(measurement.map(linf)),",
+        "_ZCDP, k, scale)\n        return Sampler(scale, _units(measurement.map(linf) / k),",
+        (NOISE,),
+    ),
+    Mutant(
+        "D instead of D squared",
+        "synth/privacy/noise.py",
+        "math.nextafter(math.sqrt(l2_squared), math.inf)",
+        "math.nextafter(l2_squared**0.25, math.inf)",
+        (NOISE,),
+    ),
+    Mutant(
+        "sigma divided by the square root of 2",
+        "synth/privacy/noise.py",
+        'dp.l2_distance(T="f64"), sigma)',
+        'dp.l2_distance(T="f64"), sigma / 2**0.5)',
+        (NOISE,),
+    ),
+    Mutant(
+        "b divided by 2 with its price left as it was",
+        "synth/privacy/noise.py",
+        'measurement = dp.m.make_noisy_top_k(_VECTOR, dp.linf_distance(T="i64"), _ZCDP, k, scale)',
+        "measurement = dp.m.make_noisy_top_k("
+        '_VECTOR, dp.linf_distance(T="i64", monotonic=True), _ZCDP, k, scale)',
+        (NOISE,),
+    ),
+    Mutant(
+        "stacking ignored: every marginal gets the whole budget",
+        "synth/spec/mechanism.py",
+        "OneShot(measure=units // groups)",
+        "OneShot(measure=units)",
+        (MECHANISMS, PLAN),
+    ),
+    Mutant(
+        "the number of rows a unit may own is ignored",
+        "synth/spec/population.py",
+        "return self.max_rows_per_person or self.max_household_size or 1",
+        "return 1",
+        (SENSITIVITY, "tests/synth/spec"),
+    ),
+    Mutant(
+        "replace-one priced as add/remove",
+        "synth/queries/marginal.py",
+        'moved = 2 if protection.relation == "replace_one" else 1',
+        "moved = 1",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "the number of rows treated as public",
+        "synth/spec/population.py",
+        'return self.rows - 1 if self.relation == "replace_one" else self.rows',
+        "return 0",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "the number of synthetic rows taken from the data",
+        "synth/run.py",
+        "codes = model.sample_codes(release.rows, seed)",
+        "codes = model.sample_codes("
+        "sum(len(next(iter(c.values()))) for c in table.chunks()), seed)",
+        (MECHANISMS,),
+    ),
+    Mutant(
+        "(t-1) dropped from the sensitivity of a hedge draw",
+        "synth/privacy/vault.py",
+        "noise.gumbel_draws(past * linf * FIXED_POINT",
+        "noise.gumbel_draws(linf * FIXED_POINT",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "certify forgets the factor N",
+        "synth/privacy/vault.py",
+        "noise.gaussian((released_rows * linf) ** 2",
+        "noise.gaussian(linf**2",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "sampling anew on resume",
+        "synth/privacy/vault.py",
+        "if self._recorded:\n            done = self._recorded.popleft()",
+        "if False:\n            done = self._recorded.popleft()",
+        (MECHANISMS,),
+    ),
+    Mutant(
+        "an outcome is used although its commit failed",
+        "synth/privacy/vault.py",
+        "        self._journal.commit(done)\n",
+        "        import contextlib\n"
+        "        with contextlib.suppress(ConnectionError):\n"
+        "            self._journal.commit(done)\n",
+        (MECHANISMS,),
+    ),
+    Mutant(
+        "a charged operation is refunded",
+        "synth/privacy/accountant.py",
+        "if units < 0 or self._spent + units > self._budget:",
+        "if self._spent + units > self._budget:",
+        ("tests/synth/privacy/test_vault.py",),
+    ),
+    Mutant(
+        "the budget is not enforced",
+        "synth/privacy/accountant.py",
+        "if units < 0 or self._spent + units > self._budget:",
+        "if units < 0:",
+        ("tests/synth/privacy/test_vault.py",),
+    ),
+    Mutant(
+        "prices rounded to the nearest unit instead of up",
+        "synth/privacy/noise.py",
+        "return math.ceil(Fraction(rho) * UNITS_PER_RHO)",
+        "return round(Fraction(rho) * UNITS_PER_RHO)",
+        (NOISE,),
+    ),
+    Mutant(
+        "a true error decides when to stop",
+        "synth/mechanisms/adaptive.py",
+        "        learner.update(measurements, newest)\n",
+        "        learner.update(measurements, newest)\n"
+        "        true = job.candidates.count(job.door._table)  # type: ignore[attr-defined]\n"
+        "        if abs(job.rows * learner.answer(job.candidates) - true).max() < 1:\n"
+        "            break\n",
+        (MECHANISMS,),
+    ),
+    Mutant(
+        "values outside the schema dropped instead of mapped",
+        "synth/table/encoding.py",
+        "missing = np.isnan(numbers)\n        whole = np.rint(",
+        "numbers = numbers[~((numbers < lower) | (numbers > upper))]\n"
+        "        missing = np.isnan(numbers)\n        whole = np.rint(",
+        ("tests/synth/table",),
+    ),
+)
+
+
+def survives(mutant: Mutant) -> bool:
+    """Whether all tests pass in spite of the bug."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for name in ("synth", "tests"):
+            shutil.copytree(ROOT / name, copy / name)
+        shutil.copy(ROOT / "pyproject.toml", copy)
+        source = copy / mutant.file
+        text = source.read_text()
+        if text.count(mutant.old) != 1:
+            raise SystemExit(f"{mutant.bug}: the text to replace is not there exactly once")
+        source.write_text(text.replace(mutant.old, mutant.new))
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            *mutant.tests,
+        ]
+        environment = {**os.environ, "PYTHONPATH": str(copy)}
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
+        if done.returncode not in (0, 1):
+            raise SystemExit(
+                f"{mutant.bug}: the tests did not run\n{done.stdout[-2000:]}{done.stderr}"
+            )
+        if done.returncode == 1:
+            failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
+            print(f"caught    {mutant.bug}: {failed[0][7:110] if failed else ''}", flush=True)
+        return done.returncode == 0
+
+
+def main() -> None:
+    """Try every mutant and report those that no test caught."""
+    wanted = sys.argv[1:]
+    chosen = [m for m in MUTANTS if not wanted or any(word in m.bug for word in wanted)]
+    survivors = [mutant for mutant in chosen if survives(mutant)]
+    for mutant in survivors:
+        print(f"SURVIVED  {mutant.bug}")
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants caught")
+    sys.exit(bool(survivors))
+
+
+if __name__ == "__main__":
+    main()
