@@ -17,7 +17,7 @@ from synth.mechanisms import RUNNERS
 from synth.mechanisms.base import Job
 from synth.models.released import AnswerTable, ReleasedModel
 from synth.models.support import Support
-from synth.privacy.journal import Journal, MemoryJournal
+from synth.privacy.journal import Journal, MemoryJournal, Operation
 from synth.privacy.vault import Vault
 from synth.queries import Marginal, QuerySet, compile_workload
 from synth.spec.budget import epsilon_of_units, rho_of_units
@@ -26,6 +26,8 @@ from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
 from synth.table import Chunk, Table, draw_values
+
+__all__ = ["Journal", "MemoryJournal", "Operation", "Progress", "Release", "run"]
 
 CERTIFICATE_DELTAS = (1e-6, 1e-9, 1e-12)
 

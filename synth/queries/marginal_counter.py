@@ -77,21 +77,29 @@ class MarginalCounter:
 def covering_tables(marginals: "Sequence[Marginal]") -> list[CrossTable]:
     """Cross tables of bounded size such that each marginal is a sum of one of them.
 
-    Greedy: start from the largest marginal that is not covered, and add the attribute that covers
-    most others, as long as the table stays small.
+    Greedy: start from the largest marginal that is not covered, and add the attribute that completes
+    most others, small attributes preferred, as long as the table stays small.
     """
     size_of = {n: s for m in marginals for n, s in zip(m.attributes, m.sizes, strict=True)}
     names, sizes = list(size_of), np.array(list(size_of.values()), dtype=np.float64)
-    uses = np.array([[name in m.attributes for name in names] for m in marginals])
+    # Floats, so that counting shared attributes is a matrix product.
+    uses = np.array([[name in m.attributes for name in names] for m in marginals], dtype=np.float32)
+    order = uses.sum(axis=1)
     uncovered = np.ones(len(marginals), dtype=bool)
     tables = []
     for start in sorted(range(len(marginals)), key=lambda i: -marginals[i].size):
         if not uncovered[start]:
             continue
-        chosen = uses[start].copy()
-        while (best := _best_addition(chosen, uses[uncovered], sizes)) is not None:
-            chosen[best] = True
-        covered = uncovered & ~(uses & ~chosen).any(axis=1)
+        chosen, cells = uses[start].copy(), marginals[start].size
+        while True:
+            missing_one = uncovered & (uses @ chosen == order - 1)
+            gain = missing_one @ uses / np.sqrt(sizes)
+            gain[(chosen > 0) | (cells * sizes > CELLS_PER_TABLE)] = 0
+            best = int(gain.argmax())
+            if gain[best] == 0:
+                break
+            chosen[best], cells = 1, cells * int(sizes[best])
+        covered = uncovered & (uses @ chosen == order)
         uncovered &= ~covered
         attributes = tuple(name for name, kept in zip(names, chosen, strict=True) if kept)
         tables.append(
@@ -102,13 +110,3 @@ def covering_tables(marginals: "Sequence[Marginal]") -> list[CrossTable]:
             )
         )
     return tables
-
-
-def _best_addition(
-    chosen: NDArray[np.bool_], uses: NDArray[np.bool_], sizes: NDArray[np.float64]
-) -> int | None:
-    """The attribute that would cover most further marginals, small attributes preferred."""
-    missing_one = (uses & ~chosen).sum(axis=1) == 1
-    gain = uses[missing_one].sum(axis=0)
-    gain[chosen | (sizes[chosen].prod() * sizes > CELLS_PER_TABLE)] = 0
-    return int(np.argmax(gain / np.sqrt(sizes))) if gain.any() else None

@@ -1,0 +1,30 @@
+"""Timing side by side, and tables in plain text."""
+
+import time
+from collections.abc import Callable, Sequence
+
+
+def seconds(action: Callable[[], object], *, repeats: int = 5) -> float:
+    """The fastest of several runs: what the machine can do when nothing else disturbs it."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A title and aligned columns, numbers to the right."""
+    cells = [[_text(cell) for cell in row] for row in rows]
+    widths = [max(len(line[i]) for line in [list(header), *cells]) for i in range(len(header))]
+    print(f"\n{title}")
+    for line in [list(header), *cells]:
+        first = line[0].ljust(widths[0])
+        print("  ".join([first, *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]))
+
+
+def _text(cell: object) -> str:
+    if isinstance(cell, float):
+        return f"{cell:.3g}" if abs(cell) < 1000 else f"{cell:,.0f}"
+    return f"{cell:,}" if isinstance(cell, int) else str(cell)
