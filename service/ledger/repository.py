@@ -1,0 +1,233 @@
+"""The ledger's functions, typed. Nothing here commits: the unit of work does.
+
+Every writer locks the account first and then the reservation, so a transaction should write to the
+ledger of one population only, and stay short: it holds up that population's other jobs.
+"""
+
+import json
+from dataclasses import fields
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Result, text
+from sqlalchemy.orm import Session
+
+from service.ledger.errors import InvalidAmount, NotFound, translated
+from service.ledger.records import (
+    Account,
+    AuditEntry,
+    Operation,
+    Relation,
+    Reservation,
+    Unit,
+)
+
+Executor = Connection | Session
+
+_LARGEST_BIGINT = 2**63 - 1
+
+
+def open_account(
+    executor: Executor,
+    population_id: UUID,
+    *,
+    unit: Unit,
+    relation: Relation,
+    rows_per_unit: int,
+    cap_units: int,
+    delta_units: int,
+) -> Account:
+    """Open the account of a population. A second one is a Conflict."""
+    row = _call(
+        executor,
+        f"SELECT {_columns(Account)} FROM ledger.open_account("
+        ":population_id, :unit, :relation, CAST(:rows_per_unit AS integer), :cap_units,"
+        " :delta_units)",
+        population_id=population_id,
+        unit=unit,
+        relation=relation,
+        rows_per_unit=_whole(rows_per_unit),
+        cap_units=_whole(cap_units),
+        delta_units=_whole(delta_units),
+    ).one()
+    return Account(**row._mapping)
+
+
+def set_cap(executor: Executor, population_id: UUID, *, cap_units: int) -> Account:
+    """Change the cap. Below what is spent and reserved: BudgetExhausted."""
+    row = _call(
+        executor,
+        f"SELECT {_columns(Account)} FROM ledger.set_cap(:population_id, :cap_units)",
+        population_id=population_id,
+        cap_units=_whole(cap_units),
+    ).one()
+    return Account(**row._mapping)
+
+
+def reserve(
+    executor: Executor,
+    population_id: UUID,
+    *,
+    release_id: UUID,
+    amount_units: int,
+    dataset_hash: bytes,
+    spec_hash: bytes,
+) -> Reservation:
+    """Set budget aside for a release: BudgetExhausted if the account does not cover it.
+
+    Asked again with the same arguments it returns the same reservation; with others: Conflict.
+    """
+    row = _call(
+        executor,
+        f"SELECT {_columns(Reservation)} FROM ledger.reserve("
+        ":population_id, :release_id, :amount_units, :dataset_hash, :spec_hash)",
+        population_id=population_id,
+        release_id=release_id,
+        amount_units=_whole(amount_units),
+        dataset_hash=dataset_hash,
+        spec_hash=spec_hash,
+    ).one()
+    return Reservation(**row._mapping)
+
+
+def claim(executor: Executor, release_id: UUID, *, holder: str, lease_seconds: float) -> int:
+    """Take the lease and return its epoch; LeaseHeld while another one is live."""
+    epoch: int = _scalar(
+        executor,
+        "SELECT ledger.claim(:release_id, :holder, :lease_seconds)",
+        release_id=release_id,
+        holder=holder,
+        lease_seconds=float(lease_seconds),
+    )
+    return epoch
+
+
+def heartbeat(executor: Executor, release_id: UUID, *, epoch: int, lease_seconds: float) -> bool:
+    """Renew the lease. False: stop, the lease was taken over or the reservation is closed."""
+    return bool(
+        _scalar(
+            executor,
+            "SELECT ledger.heartbeat(:release_id, :epoch, :lease_seconds)",
+            release_id=release_id,
+            epoch=_whole(epoch),
+            lease_seconds=float(lease_seconds),
+        )
+    )
+
+
+def commit_operation(
+    executor: Executor, release_id: UUID, *, epoch: int, operation: Operation
+) -> None:
+    """Charge an operation and keep its outcome. Use the outcome only after the commit returned.
+
+    If the commit's answer was lost, read the journal: AlreadyCommitted says it holds the operation.
+    """
+    _call(
+        executor,
+        "SELECT ledger.commit_operation(:release_id, :epoch, :sequence, :kind,"
+        " CAST(:asked AS jsonb), :scale, :price_units, :values)",
+        release_id=release_id,
+        epoch=_whole(epoch),
+        sequence=_whole(operation.sequence),
+        kind=operation.kind,
+        asked=json.dumps(operation.asked, allow_nan=False),
+        scale=float(operation.scale),
+        price_units=_whole(operation.price_units),
+        values=operation.values,
+    )
+
+
+def journal(executor: Executor, release_id: UUID) -> list[Operation]:
+    """Every committed operation of a release, in order."""
+    rows = _call(executor, "SELECT * FROM ledger.journal(:release_id)", release_id=release_id).all()
+    return [Operation(**row._mapping) for row in rows]
+
+
+def finish(executor: Executor, release_id: UUID, *, epoch: int) -> int:
+    """End the job: returns the units given back to the account, 0 if that was done before."""
+    released: int = _scalar(
+        executor,
+        "SELECT ledger.finish(:release_id, :epoch)",
+        release_id=release_id,
+        epoch=_whole(epoch),
+    )
+    return released
+
+
+def close_unclaimed(executor: Executor, release_id: UUID) -> int:
+    """As `finish`, for the service: LeaseHeld while a worker is on it."""
+    released: int = _scalar(
+        executor, "SELECT ledger.close_unclaimed(:release_id)", release_id=release_id
+    )
+    return released
+
+
+def account(executor: Executor, population_id: UUID) -> Account:
+    """The balance of a population."""
+    row = _call(
+        executor,
+        f"SELECT {_columns(Account)} FROM ledger.account WHERE population_id = :population_id",
+        population_id=population_id,
+    ).one_or_none()
+    if row is None:
+        raise NotFound("no such account")
+    return Account(**row._mapping)
+
+
+def reservation(executor: Executor, release_id: UUID) -> Reservation:
+    """The reservation of a release."""
+    row = _call(
+        executor,
+        f"SELECT {_columns(Reservation)} FROM ledger.reservation WHERE release_id = :release_id",
+        release_id=release_id,
+    ).one_or_none()
+    if row is None:
+        raise NotFound("no such reservation")
+    return Reservation(**row._mapping)
+
+
+def unleased(executor: Executor, *, limit: int) -> list[UUID]:
+    """Open reservations that no worker holds, longest abandoned first: the reaper re-rings them."""
+    rows = _call(
+        executor,
+        "SELECT release_id FROM ledger.reservation WHERE state = 'open'"
+        " AND (lease_until IS NULL OR lease_until <= clock_timestamp())"
+        " ORDER BY lease_until NULLS LAST LIMIT :limit",
+        limit=limit,
+    )
+    return list(rows.scalars())
+
+
+def entries(
+    executor: Executor, population_id: UUID, *, after: int = 0, limit: int
+) -> list[AuditEntry]:
+    """A page of the audit: at most `limit` entries whose number is above `after`."""
+    rows = _call(
+        executor,
+        f"SELECT {_columns(AuditEntry)} FROM ledger.audit"
+        " WHERE account = :population_id AND seq > :after ORDER BY seq LIMIT :limit",
+        population_id=population_id,
+        after=after,
+        limit=limit,
+    ).all()
+    return [AuditEntry(**row._mapping) for row in rows]
+
+
+def _whole(units: int) -> int:
+    """Refuse what the database would have to round or could not hold."""
+    if type(units) is not int or abs(units) > _LARGEST_BIGINT:
+        raise InvalidAmount("amounts are whole numbers of 64 bits")
+    return units
+
+
+def _columns(record: type[Any]) -> str:
+    return ", ".join(field.name for field in fields(record))
+
+
+def _call(executor: Executor, statement: str, **parameters: Any) -> Result[Any]:
+    with translated():
+        return executor.execute(text(statement), parameters)
+
+
+def _scalar(executor: Executor, statement: str, **parameters: Any) -> Any:
+    return _call(executor, statement, **parameters).scalar_one()
