@@ -55,12 +55,21 @@ MUTANTS = (
     Mutant(
         "sigma divided by the square root of 2",
         "synth/privacy/noise.py",
-        'dp.l2_distance(T="f64"), sigma)',
-        'dp.l2_distance(T="f64"), sigma / 2**0.5)',
+        "_units(measurement.map(sensitivity)), lambda c: _array(measurement(c))",
+        "_units(measurement.map(sensitivity)),\n            lambda c: _array("
+        'dp.m.make_gaussian(_VECTOR, dp.l2_distance(T="f64"), sigma / 2**0.5)(c))',
         (NOISE,),
     ),
     Mutant(
-        "b divided by 2 with its price left as it was",
+        "b divided by 2",
+        "synth/privacy/noise.py",
+        "return Sampler(scale, _units(measurement.map(linf)), lambda c: _array(measurement(c)))",
+        "return Sampler(scale, _units(measurement.map(linf)), lambda c: _array("
+        'dp.m.make_noisy_top_k(_VECTOR, dp.linf_distance(T="i64"), _ZCDP, k, scale / 2)(c)))',
+        (NOISE,),
+    ),
+    Mutant(
+        "absolute errors priced as if they were monotone",
         "synth/privacy/noise.py",
         'measurement = dp.m.make_noisy_top_k(_VECTOR, dp.linf_distance(T="i64"), _ZCDP, k, scale)',
         "measurement = dp.m.make_noisy_top_k("

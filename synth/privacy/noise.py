@@ -69,9 +69,11 @@ def gumbel_draws(linf: int, scale: float, draws: int) -> Sampler:
 
 def _cheapest(at: Callable[[float], Sampler], scale: float, budget: int) -> Sampler:
     """The sampler at the analytic scale, raised by rounding steps until its own price fits."""
-    while (sampler := at(scale)).price > budget:
+    for _ in range(100):
+        if (sampler := at(scale)).price <= budget:
+            return sampler
         scale *= 1 + 2**-40
-    return sampler
+    raise AssertionError("OpenDP's price and ours differ by more than rounding")
 
 
 def _rho(budget: int) -> float:

@@ -175,4 +175,5 @@ class Vault:
 
 def fixed_point(counts: NDArray[np.float64]) -> Counts:
     """Public expected counts as whole multiples of 1/FIXED_POINT, kept far from overflow."""
-    return np.rint(np.clip(counts, -(2.0**40), 2.0**40) * FIXED_POINT).astype(np.int64)
+    bounded = np.clip(np.nan_to_num(counts), -(2.0**40), 2.0**40)
+    return np.rint(bounded * FIXED_POINT).astype(np.int64)

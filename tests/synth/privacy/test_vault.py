@@ -161,5 +161,5 @@ def test_the_accountant_accepts_exactly_its_budget() -> None:
 
 
 def test_expected_counts_beyond_reason_do_not_overflow() -> None:
-    values = fixed_point(np.array([1e300, -1e300, 0.5]))
-    assert values.tolist() == [2**60, -(2**60), FIXED_POINT // 2]
+    values = fixed_point(np.array([1e300, -1e300, 0.5, np.nan, np.inf]))
+    assert values.tolist() == [2**60, -(2**60), FIXED_POINT // 2, 0, 2**60]
