@@ -39,7 +39,8 @@ class Budget(Spec):
     def units(self, delta: float) -> int:
         """The budget in units of 1e-12 rho, rounded down."""
         if self.rho is not None:
-            return math.floor(Fraction(self.rho) * UNITS_PER_RHO)
+            # The decimal as it was written: seven times 0.1 fit into 0.7.
+            return math.floor(Fraction(repr(self.rho)) * UNITS_PER_RHO)
         assert self.epsilon is not None
         return units_of_epsilon(self.epsilon, delta)
 

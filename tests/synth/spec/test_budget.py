@@ -186,3 +186,7 @@ def test_what_is_not_a_budget(fields: dict[str, Any]) -> None:
 def test_what_is_not_a_delta(delta: Any) -> None:
     with pytest.raises(ValidationError):
         Population.model_validate({"name": "us", "cap": {"rho": 1.0}, "delta": delta})
+
+
+def test_decimals_mean_what_was_written() -> None:
+    assert Budget(rho=0.7).units(1e-9) == 7 * Budget(rho=0.1).units(1e-9)

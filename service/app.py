@@ -1,0 +1,107 @@
+"""The application: routers, errors and connections, put together from the settings."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+from structlog.typing import FilteringBoundLogger
+
+from service import health
+from service.config import Settings
+from service.context import open_context
+from service.datasets import endpoints as datasets
+from service.errors import Problem
+from service.keys import endpoints as keys
+from service.ledger import endpoints as ledger
+from service.logging import build_logger
+from service.metrics import Metrics
+from service.middleware import RequestMiddleware
+from service.populations import endpoints as populations
+from service.problems import MEDIA_TYPE, install_handlers
+from service.releases import endpoints as releases
+
+DESCRIPTION = """
+Synthetic data and noisy answers under differential privacy.
+
+A **population** owns a budget. A **dataset** is a table about a population, declared by a schema and
+encrypted at rest; nobody can download it. A **release** spends budget to make synthetic rows, noisy
+answers and a model, and is certified. Released models answer further questions at no cost.
+
+Every error is a problem (RFC 9457) with a stable `type`. Every collection is paged: pass `next` as
+`cursor`.
+"""
+TAGS = [
+    {"name": "keys", "description": "Who may call, with which scopes."},
+    {"name": "populations", "description": "The protected people and their budgets."},
+    {"name": "ledger", "description": "Every change of a budget, chained by hashes."},
+    {"name": "datasets", "description": "Declared tables; uploaded, never downloaded."},
+    {"name": "mechanisms", "description": "The algorithms a release may use."},
+    {"name": "releases", "description": "Jobs, their results, and questions to released models."},
+    {"name": "operation", "description": "Health, readiness and metrics."},
+]
+_PROBLEM: dict[str, Any] = {
+    "model": Problem,
+    "description": "A problem: `type` tells which",
+}
+
+
+def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -> FastAPI:
+    """The service. Connections are opened when it starts, and closed when it stops."""
+    logger = log or build_logger()
+    metrics = Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        with open_context(settings, logger) as context:
+            # Refuses to serve a database that is older than its anchor; anchors a new one.
+            context.advance_anchor()
+            app.state.context = context
+            logger.info("started")
+            yield
+            context.stopping.set()
+            logger.info("stopped")
+
+    app = FastAPI(
+        title="Scrim",
+        version=version("scrim"),
+        description=DESCRIPTION,
+        openapi_tags=TAGS,
+        lifespan=lifespan,
+        responses=dict.fromkeys((401, 403, 404, 409, 422, 429, 503), _PROBLEM),
+    )
+    app.state.metrics = metrics
+    app.add_middleware(
+        RequestMiddleware, log=logger, metrics=metrics, max_body_bytes=settings.max_body_bytes
+    )
+    install_handlers(app)
+    for router in (
+        keys.router,
+        populations.router,
+        ledger.router,
+        datasets.router,
+        releases.mechanisms,
+        releases.router,
+        health.router,
+    ):
+        app.include_router(router)
+    _describe_problems(app)
+    return app
+
+
+def _describe_problems(app: FastAPI) -> None:
+    """Let the OpenAPI document show problems under their own media type."""
+    describe = app.openapi
+
+    def described() -> dict[str, Any]:
+        is_new = app.openapi_schema is None
+        document = describe()
+        for operations in document["paths"].values() if is_new else ():
+            for operation in operations.values():
+                for status, answer in operation["responses"].items():
+                    if int(status) >= 400:
+                        answer["content"] = {MEDIA_TYPE: answer["content"]["application/json"]}
+        return document
+
+    app.openapi = described  # type: ignore[method-assign]

@@ -1,0 +1,103 @@
+"""Settings of the service and its workers: built once, from SCRIM_* variables, and passed in."""
+
+import base64
+import binascii
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, PostgresDsn, SecretStr, UrlConstraints, field_validator
+from pydantic_core import Url
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+KEY_BYTES = 32
+MEBIBYTE = 2**20
+
+
+def decode_key(secret: SecretStr) -> bytes:
+    """The bytes of a base64 key of 256 bits, in the common or the URL-safe alphabet."""
+    text = secret.get_secret_value().strip().translate(str.maketrans("-_", "+/"))
+    try:
+        key = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except binascii.Error:
+        raise ValueError("a key is 32 random bytes in base64") from None
+    if len(key) != KEY_BYTES:
+        raise ValueError("a key is 32 random bytes in base64")
+    return key
+
+
+def _refuse_guessable(secret: SecretStr) -> SecretStr:
+    # Random bytes have fewer than 16 distinct values once in 10^20; placeholders nearly always.
+    key = decode_key(secret)
+    if len(set(key)) < KEY_BYTES // 2 or key == bytes(range(KEY_BYTES)):
+        raise ValueError("this is a placeholder; make a key with `openssl rand -base64 32`")
+    return secret
+
+
+Key = Annotated[SecretStr, AfterValidator(_refuse_guessable)]
+BrokerUrl = Annotated[Url, UrlConstraints(allowed_schemes=["redis", "rediss"])]
+StorageUrl = Annotated[Url, UrlConstraints(allowed_schemes=["file", "s3"])]
+
+
+class Settings(BaseSettings):
+    """What an operator decides. There is no default for an address or a secret."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="SCRIM_",
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
+    )
+
+    database_url: PostgresDsn
+    """The database, as the application's role."""
+    migration_url: PostgresDsn | None = None
+    """The database, as the role that may change its structure; only `migrate` needs it."""
+    broker_url: BrokerUrl
+    """Redis or Valkey: rings the workers and counts requests."""
+    storage_url: StorageUrl
+    """`file:///folder`, or `s3://bucket/prefix` with the usual AWS_* variables."""
+    data_dir: Path
+    """A folder of this installation, outside the database's backups; it holds the anchor."""
+
+    master_key: Key
+    """Wraps the data keys of all datasets: 32 random bytes in base64."""
+    signing_key: Key
+    """Ed25519 seed that signs certificates and the ledger's anchor: 32 random bytes in base64."""
+
+    max_upload_bytes: Annotated[int, Field(gt=0)] = 2048 * MEBIBYTE
+    """Largest upload of one table."""
+    max_body_bytes: Annotated[int, Field(gt=0)] = 32 * MEBIBYTE
+    """Largest JSON body; a schema may list many categories."""
+    rate_limit: Annotated[float, Field(gt=0)] = 50.0
+    """Requests per second that one API key may make in the long run."""
+    rate_burst: Annotated[int, Field(ge=1)] = 200
+    """Requests that one API key may make at once."""
+    lease_seconds: Annotated[float, Field(gt=0, le=86400)] = 60.0
+    """How long a worker may be silent before another one takes over."""
+    model_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
+    """How long to wait for a worker's answer from a released model."""
+    event_poll_seconds: Annotated[float, Field(gt=0)] = 0.5
+    """How often an event stream looks for news."""
+    database_connections: Annotated[int, Field(ge=1)] = 20
+    """Connections this process keeps open to the database."""
+
+    @field_validator("data_dir")
+    @classmethod
+    def _absolute(cls, folder: Path) -> Path:
+        return folder.expanduser().absolute()
+
+    @property
+    def anchor_path(self) -> Path:
+        """Where the ledger's anchor is kept."""
+        return self.data_dir / "anchor.json"
+
+    @property
+    def master_key_bytes(self) -> bytes:
+        """The master key itself."""
+        return decode_key(self.master_key)
+
+    @property
+    def signing_key_bytes(self) -> bytes:
+        """The Ed25519 seed itself."""
+        return decode_key(self.signing_key)

@@ -1,0 +1,90 @@
+"""What the endpoints share: built once from the settings, closed when the service stops."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, cast
+
+import redis
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from fastapi import Depends, Request
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from sqlalchemy import Engine
+from structlog.typing import FilteringBoundLogger
+
+from service.config import Settings
+from service.db import open_engine
+from service.doorbell import Doorbell
+from service.ledger.anchor import FileAnchorStore, advance_anchor, check_anchor
+from service.storage import Storage, open_storage
+from service.work import UnitOfWork, unit_of_work
+
+_BROKER_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Context:
+    """Connections and keys of a running service."""
+
+    settings: Settings
+    log: FilteringBoundLogger
+    engine: Engine
+    storage: Storage
+    broker: "redis.Redis"
+    doorbell: Doorbell
+    signing_key: Ed25519PrivateKey
+    anchor_store: FileAnchorStore
+    stopping: threading.Event = field(default_factory=threading.Event)
+    """Set when the service is asked to stop, so that endless answers come to an end."""
+
+    def transaction(self) -> AbstractContextManager[UnitOfWork]:
+        """One transaction on the database."""
+        return unit_of_work(self.engine)
+
+    def check_anchor(self) -> None:
+        """Refuse a database that is older than what was anchored."""
+        check_anchor(self.engine, self.anchor_store, key=self.signing_key.public_key())
+
+    def advance_anchor(self) -> None:
+        """Anchor what is committed now."""
+        advance_anchor(self.engine, self.anchor_store, key=self.signing_key)
+
+
+@contextmanager
+def open_context(settings: Settings, log: FilteringBoundLogger) -> Iterator[Context]:
+    """Open everything that the settings name."""
+    broker_url = str(settings.broker_url)
+    broker = redis.Redis.from_url(
+        broker_url,
+        socket_timeout=_BROKER_SECONDS,
+        socket_connect_timeout=_BROKER_SECONDS,
+        retry=Retry(NoBackoff(), 1),
+    )
+    engine = open_engine(str(settings.database_url), pool_size=settings.database_connections)
+    doorbell = Doorbell(broker_url, broker, log)
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        yield Context(
+            settings=settings,
+            log=log,
+            engine=engine,
+            storage=open_storage(str(settings.storage_url)),
+            broker=broker,
+            doorbell=doorbell,
+            signing_key=Ed25519PrivateKey.from_private_bytes(settings.signing_key_bytes),
+            anchor_store=FileAnchorStore(settings.anchor_path),
+        )
+    finally:
+        doorbell.close()
+        broker.close()
+        engine.dispose()
+
+
+def current_context(request: Request) -> Context:
+    """The context of the application that serves this request."""
+    return cast(Context, request.app.state.context)
+
+
+Services = Annotated[Context, Depends(current_context)]

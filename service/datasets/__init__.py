@@ -1,0 +1,1 @@
+"""Datasets: declared tables, encrypted at rest, never downloadable."""

@@ -1,0 +1,107 @@
+"""/v1/datasets"""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from service.context import Context, Services
+from service.datasets import repository, service, uploads
+from service.datasets.schemas import DatasetSummary, DatasetView, NewDataset, TableName
+from service.errors import TooLarge
+from service.idempotency import OptionalKey, attempt
+from service.keys.access import Curator
+from service.pagination import Page, Pages
+
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+
+_BODIES = {
+    media_type: {"schema": {"type": "string", "format": "binary"}}
+    for media_type in (uploads.CSV, uploads.GZIP, uploads.PARQUET)
+}
+
+
+@router.post("", status_code=201)
+def create(
+    body: NewDataset,
+    caller: Curator,
+    context: Services,
+    request: Request,
+    response: Response,
+    idempotency_key: OptionalKey = None,
+) -> DatasetView:
+    """Declare a dataset: its schema, and the people it is about or where it was published."""
+    with context.transaction() as work:
+        view = service.create(
+            work.session,
+            body,
+            attempt(caller, request, idempotency_key, body),
+            master_key=context.settings.master_key_bytes,
+        )
+    response.headers["Location"] = f"/v1/datasets/{view.id}"
+    return view
+
+
+@router.put(
+    "/{dataset_id}/content",
+    status_code=202,
+    responses={200: {"model": DatasetView, "description": "Another table is still missing"}},
+    openapi_extra={"requestBody": {"required": True, "content": _BODIES}},
+)
+async def upload(
+    dataset_id: UUID,
+    caller: Curator,
+    context: Services,
+    request: Request,
+    response: Response,
+    table: Annotated[
+        TableName | None, Query(description="For two-level data: which table this is.")
+    ] = None,
+    content_type: Annotated[str | None, Header()] = None,
+    content_encoding: Annotated[str | None, Header()] = None,
+    content_length: Annotated[int | None, Header(ge=0)] = None,
+) -> DatasetView:
+    """Upload a table as the body: CSV, gzip or Parquet.
+
+    It is encrypted on the way to storage. When all tables have arrived, a worker reads them
+    against the schema, and the dataset becomes `ready`, or `rejected` with a reason.
+    """
+    media_type = uploads.media_type_of(content_type, content_encoding)
+    if content_length is not None and content_length > context.settings.max_upload_bytes:
+        raise TooLarge(f"a table may have at most {context.settings.max_upload_bytes:,} bytes")
+    view = await uploads.receive(
+        context, dataset_id, request.stream(), table=table, media_type=media_type
+    )
+    if view.missing_tables:
+        response.status_code = 200
+    return view
+
+
+@router.get("")
+def list_datasets(caller: Curator, context: Services, paging: Pages) -> Page[DatasetSummary]:
+    """All datasets, the newest first."""
+    with context.transaction() as work:
+        return service.list_page(work.session, paging)
+
+
+@router.get("/{dataset_id}")
+def show(dataset_id: UUID, caller: Curator, context: Services) -> DatasetView:
+    """A dataset: its schema and state, never its rows or their number."""
+    with context.transaction() as work:
+        return service.show(work.session, dataset_id)
+
+
+@router.delete("/{dataset_id}", status_code=204)
+def delete(dataset_id: UUID, caller: Curator, context: Services) -> None:
+    """Destroy a dataset's key, and with it the rows. What was spent on it stays spent."""
+    with context.transaction() as work:
+        service.delete(work.session, dataset_id)
+        work.after_commit(lambda: _remove_objects(context, dataset_id))
+
+
+def _remove_objects(context: Context, dataset_id: UUID) -> None:
+    try:
+        context.storage.delete_all(repository.object_prefix(dataset_id))
+    except Exception as error:
+        # The key is gone, so nothing is readable; repeating the call removes the rest.
+        context.log.warning("objects_left", dataset_id=dataset_id, error_type=type(error).__name__)

@@ -1,0 +1,66 @@
+"""What a worker does with a dataset: claim it, say that it is alive, and settle it.
+
+A lease with a rising epoch keeps two workers apart: whoever lost it is told so, and must throw its
+work away.
+"""
+
+from typing import Literal
+from uuid import UUID
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+_CLAIM = text("""
+    UPDATE dataset
+    SET lease_epoch = lease_epoch + 1,
+        lease_until = clock_timestamp() + make_interval(secs => :seconds)
+    WHERE id = :id AND state = 'ingesting'
+        AND (lease_until IS NULL OR lease_until <= clock_timestamp())
+    RETURNING lease_epoch
+""")
+_RENEW = text("""
+    UPDATE dataset SET lease_until = clock_timestamp() + make_interval(secs => :seconds)
+    WHERE id = :id AND state = 'ingesting' AND lease_epoch = :epoch
+""")
+_SETTLE = text("""
+    UPDATE dataset SET state = :state, reason = :reason, lease_until = NULL
+    WHERE id = :id AND state = 'ingesting' AND lease_epoch = :epoch
+""")
+_ABANDONED = text("""
+    SELECT id FROM dataset
+    WHERE state = 'ingesting' AND (lease_until IS NULL OR lease_until <= clock_timestamp())
+    ORDER BY created_at LIMIT :limit
+""")
+
+
+def claim(session: Session, dataset_id: UUID, *, lease_seconds: float) -> int | None:
+    """Take the lease; returns its epoch, or None if there is nothing to do or another has it."""
+    epoch: int | None = session.scalar(_CLAIM, {"id": dataset_id, "seconds": lease_seconds})
+    return epoch
+
+
+def renew(session: Session, dataset_id: UUID, *, epoch: int, lease_seconds: float) -> bool:
+    """Keep the lease. False: stop, it was taken over or the dataset was deleted."""
+    parameters = {"id": dataset_id, "epoch": epoch, "seconds": lease_seconds}
+    return bool(session.connection().execute(_RENEW, parameters).rowcount)
+
+
+def settle(
+    session: Session,
+    dataset_id: UUID,
+    *,
+    epoch: int,
+    state: Literal["ready", "rejected"],
+    reason: str | None = None,
+) -> bool:
+    """Say how it ended. `reason` is about the file's structure and never repeats a value of it.
+
+    False: the lease was taken over or the dataset was deleted; remove what was written.
+    """
+    parameters = {"id": dataset_id, "epoch": epoch, "state": state, "reason": reason}
+    return bool(session.connection().execute(_SETTLE, parameters).rowcount)
+
+
+def abandoned(session: Session, *, limit: int) -> list[UUID]:
+    """Datasets that wait for a worker, the oldest first: the reaper rings for them again."""
+    return list(session.scalars(_ABANDONED, {"limit": limit}))

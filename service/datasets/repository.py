@@ -1,0 +1,56 @@
+"""Rows of datasets and uploads."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from service.errors import NotFound
+from service.models import Dataset, Upload
+from service.pagination import Paging, newest_first
+
+
+def get(session: Session, dataset_id: UUID) -> Dataset:
+    """One dataset; NotFound if there is none."""
+    return _found(session.get(Dataset, dataset_id))
+
+
+def lock(session: Session, dataset_id: UUID) -> Dataset:
+    """One dataset, which nobody else may change or use until the transaction ends."""
+    statement = select(Dataset).where(Dataset.id == dataset_id).with_for_update()
+    return _found(session.scalar(statement))
+
+
+def hold(session: Session, dataset_id: UUID) -> Dataset:
+    """One dataset, which nobody may change or delete until the transaction ends."""
+    statement = select(Dataset).where(Dataset.id == dataset_id).with_for_update(read=True)
+    return _found(session.scalar(statement))
+
+
+def page(session: Session, paging: Paging) -> Sequence[Dataset]:
+    """A page of datasets, the newest first."""
+    return session.scalars(newest_first(select(Dataset), Dataset, paging)).all()
+
+
+def uploads(session: Session, dataset_id: UUID) -> Sequence[Upload]:
+    """What was uploaded for a dataset, by name of the table."""
+    return session.scalars(
+        select(Upload).where(Upload.dataset_id == dataset_id).order_by(Upload.table_name)
+    ).all()
+
+
+def forget_uploads(session: Session, dataset_id: UUID) -> None:
+    """Remove the records of what was uploaded."""
+    session.execute(delete(Upload).where(Upload.dataset_id == dataset_id))
+
+
+def object_prefix(dataset_id: UUID) -> str:
+    """Where the storage keeps everything that belongs to a dataset."""
+    return f"datasets/{dataset_id}"
+
+
+def _found(dataset: Dataset | None) -> Dataset:
+    if dataset is None:
+        raise NotFound("there is no such dataset")
+    return dataset

@@ -1,0 +1,98 @@
+"""Bodies and answers about datasets. No answer tells anything about the rows."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, Discriminator, Field, Tag, TypeAdapter
+
+from service.models import Dataset
+from synth.spec.base import Name, Spec, ToldApartBy
+from synth.spec.schema import Schema, TwoLevelSchema
+
+TableName = Literal["rows", "groups", "individuals"]
+State = Literal["awaiting_content", "ingesting", "ready", "rejected", "deleted"]
+
+
+def _shape(value: Any) -> str:
+    if isinstance(value, dict):
+        return "two_level" if "groups" in value or "individuals" in value else "flat"
+    return "two_level" if isinstance(value, TwoLevelSchema) else "flat"
+
+
+DeclaredSchema = Annotated[
+    Annotated[Schema, Tag("flat")] | Annotated[TwoLevelSchema, Tag("two_level")],
+    Discriminator(_shape),
+]
+_SCHEMA: TypeAdapter[Schema | TwoLevelSchema] = TypeAdapter(DeclaredSchema)
+
+_EXAMPLE = {
+    "columns": [
+        {"name": "sex", "type": "categorical", "values": ["F", "M"]},
+        {"name": "age", "type": "integer", "lower": 0, "upper": 99, "bins": {"width": 10}},
+    ]
+}
+
+
+class _NewDataset(Spec):
+    name: Name
+    """What the curator calls it."""
+    declared_schema: Annotated[DeclaredSchema, Field(alias="schema", examples=[_EXAMPLE])]
+    """The columns, declared and never inferred; or groups and individuals, for two-level data."""
+
+
+class NewPrivateDataset(_NewDataset):
+    """A dataset about a population. Whatever is released from it is paid from its budget."""
+
+    visibility: Literal["private"]
+    """Always `private`."""
+    population_id: Annotated[UUID, Field(strict=False)]
+    """The people it is about."""
+
+
+class NewPublicDataset(_NewDataset):
+    """A dataset that is public already, to assist mechanisms that can use one."""
+
+    visibility: Literal["public"]
+    """Always `public`."""
+    provenance: Annotated[str, Field(min_length=1, max_length=2000, pattern=r"^[^\x00]+$")]
+    """Where it was published."""
+    disjoint_from_population: Literal[True]
+    """The statement that none of the protected people is in it."""
+
+
+NewDataset = Annotated[NewPrivateDataset | NewPublicDataset, ToldApartBy("visibility")]
+
+
+class DatasetSummary(BaseModel):
+    """A dataset, as lists show it."""
+
+    id: UUID
+    name: str
+    visibility: Literal["private", "public"]
+    population_id: UUID | None
+    provenance: str | None
+    disjoint_from_population: bool | None
+    state: State
+    reason: str | None
+    """Why it was rejected: something about the file's structure, never a value in it."""
+    created_at: datetime
+
+
+class DatasetView(DatasetSummary):
+    """A dataset with its declared schema."""
+
+    declared_schema: Annotated[dict[str, Any], Field(alias="schema", examples=[_EXAMPLE])]
+    """The schema, as it was declared."""
+    missing_tables: list[TableName]
+    """What must still be uploaded."""
+
+
+def schema_of(dataset: Dataset) -> Schema | TwoLevelSchema:
+    """The declared schema of a dataset."""
+    return _SCHEMA.validate_python(dataset.declared_schema)
+
+
+def tables_of(schema: Schema | TwoLevelSchema) -> tuple[TableName, ...]:
+    """The tables that must be uploaded for a schema."""
+    return ("rows",) if isinstance(schema, Schema) else ("groups", "individuals")

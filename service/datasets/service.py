@@ -1,0 +1,121 @@
+"""Declaring, showing and deleting datasets."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from service.crypto import new_data_key, wrap_key
+from service.datasets import repository
+from service.datasets.schemas import (
+    DatasetSummary,
+    DatasetView,
+    NewPrivateDataset,
+    NewPublicDataset,
+    schema_of,
+    tables_of,
+)
+from service.idempotency import Attempt, claim_id
+from service.models import Dataset
+from service.pagination import Page, Paging, page_of
+from service.populations import repository as populations
+from service.releases.cancellation import cancel_all_of
+from synth.spec.errors import SpecError
+from synth.spec.population import Protection
+from synth.spec.schema import IdentifierColumn, Schema, TwoLevelSchema
+
+
+def create(
+    session: Session,
+    body: NewPrivateDataset | NewPublicDataset,
+    attempt: Attempt,
+    *,
+    master_key: bytes,
+) -> DatasetView:
+    """Declare a dataset, with a fresh key for the rows to come."""
+    dataset_id, is_known = claim_id(session, attempt, status=201)
+    if is_known:
+        return show(session, dataset_id)
+    if isinstance(body, NewPrivateDataset):
+        population = populations.get(session, body.population_id)
+        _refuse_unbounded(body.declared_schema, population.protection)
+    declared = body.declared_schema.model_dump(mode="json", exclude_none=True)
+    _refuse_nul(declared)
+    dataset = Dataset(
+        id=dataset_id,
+        **body.model_dump(exclude={"declared_schema"}),
+        declared_schema=declared,
+        wrapped_key=wrap_key(new_data_key(), dataset_id, master_key=master_key),
+    )
+    session.add(dataset)
+    session.flush()
+    return view_of(session, dataset)
+
+
+def show(session: Session, dataset_id: UUID) -> DatasetView:
+    """One dataset."""
+    return view_of(session, repository.get(session, dataset_id))
+
+
+def list_page(session: Session, paging: Paging) -> Page[DatasetSummary]:
+    """A page of datasets."""
+    return page_of(repository.page(session, paging), paging, _summary)
+
+
+def delete(session: Session, dataset_id: UUID) -> None:
+    """Destroy the key, and give up the releases that would have needed it.
+
+    Spending stays with the population. The objects are removed after the commit; without the key
+    they are unreadable anyway.
+    """
+    dataset = repository.lock(session, dataset_id)
+    if dataset.state == "deleted":
+        return
+    dataset.state, dataset.wrapped_key, dataset.lease_until = "deleted", None, None
+    # Whoever is ingesting it now has lost the lease.
+    dataset.lease_epoch += 1
+    repository.forget_uploads(session, dataset_id)
+    session.flush()
+    cancel_all_of(session, dataset_id)
+
+
+def view_of(session: Session, dataset: Dataset) -> DatasetView:
+    """A dataset, for display."""
+    missing: list[str] = []
+    if dataset.state == "awaiting_content":
+        arrived = {upload.table_name for upload in repository.uploads(session, dataset.id)}
+        missing = [name for name in tables_of(schema_of(dataset)) if name not in arrived]
+    return DatasetView(
+        **_summary(dataset).model_dump(),
+        schema=dataset.declared_schema,
+        missing_tables=missing,
+    )
+
+
+def _summary(dataset: Dataset) -> DatasetSummary:
+    return DatasetSummary.model_validate(dataset, from_attributes=True)
+
+
+def _refuse_nul(schema: dict[str, Any]) -> None:
+    # The database's text cannot hold this character.
+    if r"\u0000" in json.dumps(schema):
+        raise SpecError("the schema contains the character U+0000; declare values without it")
+
+
+def _refuse_unbounded(schema: Schema | TwoLevelSchema, protection: Protection) -> None:
+    """The guarantee needs to know whose each row is, and how many of them one unit may own."""
+    if isinstance(schema, TwoLevelSchema):
+        bound = protection.max_household_size
+        if bound is not None and schema.max_group_size > bound:
+            raise SpecError(
+                f"max_group_size is {schema.max_group_size}, but the population protects "
+                f"households of at most {bound}; declare at most that"
+            )
+        return
+    identifiers = [column for column in schema.columns if isinstance(column, IdentifierColumn)]
+    if protection.unit != "row" and len(identifiers) != 1:
+        raise SpecError(
+            f"the population protects each {protection.unit}: declare exactly one identifier "
+            f"column that tells whose a row is; the schema has {len(identifiers)}"
+        )

@@ -1,0 +1,106 @@
+"""Ringing the workers. A message carries ids and public questions, never data.
+
+The database is the truth: a ring that is lost is repeated by the reaper, so a failure to ring is
+logged and not raised. Questions to a released model are the exception: somebody waits for the
+answer, which the worker's task returns and Celery leaves in the broker for a moment.
+"""
+
+import asyncio
+import json
+import time
+from typing import Any, Final
+
+import redis
+from celery import Celery  # type: ignore[import-untyped]
+from fastapi.concurrency import run_in_threadpool
+from kombu.exceptions import KombuError
+from redis.exceptions import RedisError
+from structlog.typing import FilteringBoundLogger
+
+from service.errors import NotReady
+
+JOBS: Final = "jobs"
+"""The queue of releases and ingests, which may take hours."""
+FAST: Final = "fast"
+"""The queue of questions to released models, which somebody waits for."""
+
+INGEST: Final = "dataset.ingest"
+RUN: Final = "release.run"
+ANSWER: Final = "model.answer"
+SAMPLE: Final = "model.sample"
+
+_CONNECT_SECONDS = 2.0
+_FIRST_LOOK_SECONDS = 0.01
+_LONGEST_PAUSE_SECONDS = 0.2
+# Where Celery's Redis backend leaves the answer of a task.
+_ANSWERS = "celery-task-meta-"
+
+
+class Doorbell:
+    """Sends tasks by name; knows nothing of the workers' code."""
+
+    def __init__(self, broker_url: str, broker: "redis.Redis", log: FilteringBoundLogger) -> None:
+        self._broker = broker
+        self._log = log
+        # No result backend here: Celery would subscribe to every answer, which is not safe with
+        # several threads. Answers are looked up by their key instead.
+        self._celery = Celery("scrim", broker=broker_url, set_as_current=False)
+        self._celery.conf.update(
+            task_serializer="json",
+            accept_content=["json"],
+            broker_transport_options={
+                "socket_connect_timeout": _CONNECT_SECONDS,
+                "socket_timeout": _CONNECT_SECONDS,
+            },
+        )
+
+    def ring(self, task: str, *args: str, queue: str = JOBS) -> None:
+        """Tell a worker that there is something to do."""
+        try:
+            self._send(task, args, queue=queue)
+        except (KombuError, RedisError, OSError) as error:
+            self._log.warning(
+                "ring_failed", task=task, queue=queue, error_type=type(error).__name__
+            )
+
+    async def ask(self, task: str, *args: Any, timeout: float) -> Any:
+        """Ask a worker and wait for its answer; NotReady if none comes in time."""
+        try:
+            return await self._ask(task, args, timeout)
+        except (KombuError, RedisError, OSError) as error:
+            self._log.warning("ask_failed", task=task, error_type=type(error).__name__)
+        raise NotReady("the workers cannot be reached; try again later")
+
+    def depth(self, queue: str) -> int:
+        """How many messages wait in a queue."""
+        return int(self._broker.llen(queue))
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._celery.close()
+
+    async def _ask(self, task: str, args: tuple[Any, ...], timeout: float) -> Any:
+        deadline = time.monotonic() + timeout
+        task_id = await run_in_threadpool(self._send, task, args, queue=FAST, expires=timeout)
+        pause = _FIRST_LOOK_SECONDS
+        while time.monotonic() < deadline:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+            # Taken out at once: an answer is read by the one who asked, and by nobody else.
+            found = await run_in_threadpool(self._broker.getdel, _ANSWERS + task_id)
+            if found is None:
+                continue
+            answer = json.loads(found)
+            if answer["status"] == "SUCCESS":
+                return answer["result"]
+            if answer["status"] in {"FAILURE", "REVOKED"}:
+                raise NotReady("the worker could not answer; it has logged why")
+        raise NotReady(f"no worker answered within {timeout:g} seconds; try again later")
+
+    def _send(
+        self, task: str, args: tuple[Any, ...], *, queue: str, expires: float | None = None
+    ) -> str:
+        # Celery's own connection tries for seconds before it gives up; nobody should wait for that.
+        self._broker.ping()
+        sent = self._celery.send_task(task, args=args, queue=queue, expires=expires, retry=False)
+        return str(sent.id)

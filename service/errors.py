@@ -1,0 +1,161 @@
+"""Errors of the service, each with its HTTP status and a stable problem type (RFC 9457).
+
+    ServiceError
+    ├── Unauthorized          401  no key, or one that is unknown, expired or revoked
+    ├── ScopeMissing          403  the key's scopes do not cover the call
+    ├── NotFound              404
+    ├── Conflict              409  the resource's state does not allow the call
+    │   ├── IdempotencyKeyReused   the same key with another body
+    │   ├── DatasetNotReady
+    │   ├── ReleaseNotFinished
+    │   └── LastAdminKey
+    ├── TooLarge              413
+    ├── UnsupportedMediaType  415
+    ├── RangeNotSatisfiable   416
+    ├── Invalid               422
+    ├── TooManyRequests       429
+    └── NotReady              503
+
+Messages name fields, limits and remedies; they never repeat what was sent.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel, Field
+
+
+class FieldError(BaseModel):
+    """One thing that is wrong with a request."""
+
+    loc: list[str | int]
+    """Where: `body`, `query`, `path` or `header`, then the way to the field."""
+    message: str
+    """What is wrong there."""
+
+
+class Problem(BaseModel):
+    """What every error looks like (RFC 9457)."""
+
+    type: Annotated[str, Field(examples=["/problems/budget-exhausted"])]
+    """Stable name of this kind of problem."""
+    title: Annotated[str, Field(examples=["Budget exhausted"])]
+    """The same for every problem of this type."""
+    status: Annotated[int, Field(examples=[409])]
+    """The HTTP status."""
+    detail: Annotated[str, Field(examples=["the population's budget does not cover this amount"])]
+    """What went wrong this time, and how to mend it."""
+    errors: list[FieldError] = []
+    """For invalid requests: every fault that was found."""
+    request_id: str
+    """Quote it when you ask for help; it is in the service's log as well."""
+
+
+class ServiceError(Exception):
+    """The request cannot be carried out."""
+
+    status: ClassVar[int] = 500
+    type: ClassVar[str] = "internal"
+    title: ClassVar[str] = "Internal error"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        errors: list[FieldError] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = errors or []
+        self.headers = dict(headers or {})
+
+
+class Unauthorized(ServiceError):
+    """No key, or one that is unknown, expired or revoked."""
+
+    status, type, title = 401, "unauthorized", "No valid API key"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "send a valid key as `Authorization: Bearer <api key>`",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+
+
+class ScopeMissing(ServiceError):
+    """The key's scopes do not cover the call."""
+
+    status, type, title = 403, "scope-missing", "Scope missing"
+
+
+class NotFound(ServiceError):
+    """There is no such thing, or the caller may not know of it."""
+
+    status, type, title = 404, "not-found", "Not found"
+
+
+class Conflict(ServiceError):
+    """The resource's state does not allow the call."""
+
+    status, type, title = 409, "conflict", "Conflict"
+
+
+class IdempotencyKeyReused(Conflict):
+    """The same idempotency key with another body."""
+
+    type, title = "idempotency-key-reused", "Idempotency key reused"
+
+
+class DatasetNotReady(Conflict):
+    """The dataset's rows are not there: not yet, or not any more."""
+
+    type, title = "dataset-not-ready", "Dataset not ready"
+
+
+class ReleaseNotFinished(Conflict):
+    """The release has no results (yet)."""
+
+    type, title = "release-not-finished", "Release not finished"
+
+
+class LastAdminKey(Conflict):
+    """Nobody could administer the service any more."""
+
+    type, title = "last-admin-key", "Last admin key"
+
+
+class TooLarge(ServiceError):
+    """The body exceeds the limit."""
+
+    status, type, title = 413, "too-large", "Body too large"
+
+
+class UnsupportedMediaType(ServiceError):
+    """The body is in a format that is not read here."""
+
+    status, type, title = 415, "unsupported-media-type", "Unsupported media type"
+
+
+class RangeNotSatisfiable(ServiceError):
+    """The range lies outside the artifact."""
+
+    status, type, title = 416, "range-not-satisfiable", "Range not satisfiable"
+
+
+class Invalid(ServiceError):
+    """The request is understood, but cannot be right."""
+
+    status, type, title = 422, "invalid", "Invalid request"
+
+
+class TooManyRequests(ServiceError):
+    """The key's rate limit is used up for the moment."""
+
+    status, type, title = 429, "rate-limited", "Too many requests"
+
+
+class NotReady(ServiceError):
+    """Something the service depends on does not answer."""
+
+    status, type, title = 503, "not-ready", "Not ready"

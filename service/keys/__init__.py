@@ -1,0 +1,1 @@
+"""API keys: who may call, with which scopes, and how often."""

@@ -1,0 +1,41 @@
+"""/v1/keys"""
+
+from uuid import UUID
+
+from fastapi import APIRouter
+
+from service.context import Services
+from service.keys import repository
+from service.keys.access import Admin
+from service.keys.schemas import CreatedKey, KeyView, NewKey
+from service.keys.service import create_key, revoke_key
+from service.models import ApiKey
+from service.pagination import Page, Pages, page_of
+
+router = APIRouter(prefix="/v1/keys", tags=["keys"])
+
+
+@router.post("", status_code=201)
+def create(body: NewKey, caller: Admin, context: Services) -> CreatedKey:
+    """Make an API key. The answer shows its secret, this once."""
+    with context.transaction() as work:
+        row, secret = create_key(work.session, body.name, body.scopes, expires_at=body.expires_at)
+    return CreatedKey(**_view(row).model_dump(), key=secret)
+
+
+@router.get("")
+def list_keys(caller: Admin, context: Services, paging: Pages) -> Page[KeyView]:
+    """All API keys, the newest first, without their secrets."""
+    with context.transaction() as work:
+        return page_of(repository.page(work.session, paging), paging, _view)
+
+
+@router.delete("/{key_id}", status_code=204)
+def revoke(key_id: UUID, caller: Admin, context: Services) -> None:
+    """Revoke an API key; it stops working at once."""
+    with context.transaction() as work:
+        revoke_key(work.session, key_id)
+
+
+def _view(row: ApiKey) -> KeyView:
+    return KeyView.model_validate(row, from_attributes=True)

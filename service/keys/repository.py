@@ -1,0 +1,42 @@
+"""Rows of API keys."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from service.models import ApiKey
+from service.pagination import Paging, newest_first
+
+
+def find_by_prefix(session: Session, prefix: str) -> Sequence[ApiKey]:
+    """The keys that work now and whose secret begins like this."""
+    usable = or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > func.now())
+    return session.scalars(
+        select(ApiKey).where(ApiKey.prefix == prefix, ApiKey.revoked_at.is_(None), usable)
+    ).all()
+
+
+def get(session: Session, key_id: UUID) -> ApiKey | None:
+    """One key."""
+    return session.get(ApiKey, key_id)
+
+
+def lock_lasting_admins(session: Session) -> Sequence[ApiKey]:
+    """The admin keys that neither expire nor are revoked, locked against changes."""
+    return session.scalars(
+        select(ApiKey)
+        .where(
+            ApiKey.scopes.contains(["admin"]),
+            ApiKey.revoked_at.is_(None),
+            ApiKey.expires_at.is_(None),
+        )
+        .order_by(ApiKey.id)
+        .with_for_update()
+    ).all()
+
+
+def page(session: Session, paging: Paging) -> Sequence[ApiKey]:
+    """A page of keys, the newest first."""
+    return session.scalars(newest_first(select(ApiKey), ApiKey, paging)).all()

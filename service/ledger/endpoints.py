@@ -1,0 +1,94 @@
+"""/v1/populations/{id}/ledger"""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from service.context import Services
+from service.keys.access import Curator
+from service.ledger import repository
+from service.ledger.chain import verify_chain
+from service.ledger.records import AuditEntry
+from service.pagination import Page, Pages, encode_cursor
+from service.populations.repository import get as get_population
+from synth.spec.budget import rho_of_units
+
+router = APIRouter(prefix="/v1/populations/{population_id}/ledger", tags=["ledger"])
+
+
+class EntryView(BaseModel):
+    """One change of a population's balance."""
+
+    seq: int
+    """Its number, counted from 1."""
+    at: datetime
+    kind: Literal["open_account", "set_cap", "reserve", "operation", "close"]
+    release_id: UUID | None
+    operation: int | None
+    """Number of the operation within its release."""
+    rho: float
+    """The cap, the amount reserved, the price paid, or what was given back."""
+    hash: str
+    """SHA-256 over this entry and the hash before it."""
+    previous_hash: str
+
+    @classmethod
+    def of(cls, entry: AuditEntry) -> "EntryView":
+        """An entry, for display."""
+        return cls(
+            seq=entry.seq,
+            at=entry.at,
+            kind=entry.kind,
+            release_id=entry.release_id,
+            operation=entry.operation,
+            rho=rho_of_units(entry.units),
+            hash=entry.hash.hex(),
+            previous_hash=entry.previous_hash.hex(),
+        )
+
+
+class Verification(BaseModel):
+    """What a check of the ledger found."""
+
+    ok: bool
+    """Whether every hash and every balance follows from the entries."""
+    entries: int
+    """How many entries are sound, from the first on."""
+    head: str
+    """Hash of the last sound entry."""
+    fault: str | None
+    """The first thing that is not as it was written."""
+
+
+@router.get("")
+def list_entries(
+    population_id: UUID, caller: Curator, context: Services, paging: Pages
+) -> Page[EntryView]:
+    """Every change of the population's balance, the oldest first."""
+    after = paging.position(_number) or 0
+    with context.transaction() as work:
+        get_population(work.session, population_id)
+        found = repository.entries(work.session, population_id, after=after, limit=paging.limit + 1)
+    shown = [EntryView.of(entry) for entry in found[: paging.limit]]
+    more = len(found) > paging.limit
+    return Page(items=shown, next=encode_cursor(shown[-1].seq) if more else None)
+
+
+@router.get("/verify")
+def verify(population_id: UUID, caller: Curator, context: Services) -> Verification:
+    """Recompute every hash of the chain, and every balance from its entries."""
+    with context.transaction() as work:
+        get_population(work.session, population_id)
+    report = verify_chain(context.engine, population_id)
+    return Verification(
+        ok=report.ok, entries=report.entries, head=report.head.hex(), fault=report.fault
+    )
+
+
+def _number(position: object) -> int:
+    if not isinstance(position, int) or not 0 <= position < 2**63:
+        raise ValueError("not the number of an entry")
+    return position

@@ -1,0 +1,108 @@
+"""Around every request: an id, one log line, one count, a limit on bodies, and no lost errors."""
+
+import time
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bind_contextvars, clear_contextvars
+from structlog.typing import FilteringBoundLogger
+
+from service.logging import choose_request_id, trace_of
+from service.metrics import Metrics
+from service.problems import unexpected
+
+UNMATCHED = "unmatched"
+# What a proxy would log for a client that went away.
+CLIENT_CLOSED_REQUEST = 499
+
+
+class RequestMiddleware:
+    """Outermost of our own layers: whatever happens inside becomes an answer and a log line."""
+
+    def __init__(
+        self, app: ASGIApp, *, log: FilteringBoundLogger, metrics: Metrics, max_body_bytes: int
+    ) -> None:
+        self._app = app
+        self._log = log
+        self._metrics = metrics
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        clear_contextvars()
+        request_id = choose_request_id(_header(scope, b"x-request-id"))
+        bind_contextvars(request_id=request_id)
+        started = time.monotonic()
+        answered = _Answer(send, request_id)
+        await self._serve(scope, self._limited(scope, receive), answered)
+        # The route, not the path: a path may hold anything a caller wrote.
+        route = getattr(scope.get("route"), "path", UNMATCHED)
+        self._metrics.count_request(scope["method"], route, answered.status)
+        self._log.info(
+            "request",
+            method=scope["method"],
+            route=route,
+            status=answered.status,
+            key_id=scope.get("state", {}).get("key_id"),
+            duration_ms=round(1000 * (time.monotonic() - started)),
+        )
+
+    async def _serve(self, scope: Scope, receive: Receive, answered: "_Answer") -> None:
+        try:
+            await self._app(scope, receive, answered)
+        except ClientDisconnect:
+            answered.status = answered.status or CLIENT_CLOSED_REQUEST
+        except Exception as error:
+            # Not passed on: the server would log its message, which may hold anything.
+            self._log.error(
+                "unexpected_error", error_type=type(error).__name__, trace=trace_of(error)
+            )
+            if answered.status:
+                # Half an answer is out; breaking off tells the caller that it is not whole.
+                raise ConnectionAbortedError from None
+            await unexpected()(scope, receive, answered)
+
+    def _limited(self, scope: Scope, receive: Receive) -> Receive:
+        """Bodies that are held in memory are bounded; uploads are streamed and have their own limit."""
+        if scope["path"].endswith("/content"):
+            return receive
+        received = 0
+
+        async def limited() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._max_body_bytes:
+                raise HTTPException(413)
+            return message
+
+        return limited
+
+
+class _Answer:
+    """Passes an answer on, with the request's id, and remembers its status."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self._request_id = request_id
+        self.status = 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [
+                *message.get("headers", []),
+                (b"x-request-id", self._request_id.encode()),
+            ]
+        await self._send(message)
+
+
+def _header(scope: Scope, name: bytes) -> str | None:
+    for found, value in scope["headers"]:
+        if found == name:
+            return str(value.decode("latin-1"))
+    return None

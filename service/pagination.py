@@ -1,0 +1,88 @@
+"""Pages of a collection: a limit, and an opaque cursor that says where the next one begins."""
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Generic, TypeVar
+from uuid import UUID
+
+from fastapi import Depends, Query
+from pydantic import BaseModel
+from sqlalchemy import Select, tuple_
+
+from service.errors import FieldError, Invalid
+from service.models import ApiKey, Dataset, PopulationRow, ReleaseRow
+
+DEFAULT_LIMIT = 50
+LARGEST_LIMIT = 200
+
+Item = TypeVar("Item")
+Listed = TypeVar("Listed", ApiKey, PopulationRow, Dataset, ReleaseRow)
+
+
+class Page(BaseModel, Generic[Item]):
+    """A part of a collection."""
+
+    items: list[Item]
+    """What there is on this page."""
+    next: str | None
+    """Pass it as `cursor` to get the next page; null on the last one."""
+
+
+class Paging:
+    """What a caller asked for."""
+
+    def __init__(
+        self,
+        limit: Annotated[
+            int, Query(ge=1, le=LARGEST_LIMIT, description="Most items on one page.")
+        ] = DEFAULT_LIMIT,
+        cursor: Annotated[
+            str | None, Query(max_length=200, description="`next` of the page before.")
+        ] = None,
+    ) -> None:
+        self.limit = limit
+        self.cursor = cursor
+
+    def position(self, read: Callable[[Any], Item]) -> Item | None:
+        """Where to begin, in the words of the collection; None at its start."""
+        if self.cursor is None:
+            return None
+        try:
+            return read(json.loads(base64.b64decode(self.cursor, altchars=b"-_", validate=True)))
+        except (binascii.Error, ValueError, TypeError, KeyError):
+            raise Invalid(
+                "the cursor is not one that this service made; use `next` of the page before",
+                errors=[FieldError(loc=["query", "cursor"], message="is not a cursor")],
+            ) from None
+
+
+Pages = Annotated[Paging, Depends()]
+
+
+def encode_cursor(position: Any) -> str:
+    """A cursor for a position made of numbers and text."""
+    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode()
+
+
+def newest_first(statement: Select[Listed], table: type[Listed], paging: Paging) -> Select[Listed]:
+    """The rows of one page, and one more, which tells whether there is another page."""
+    position = paging.position(_moment_and_id)
+    if position is not None:
+        statement = statement.where(tuple_(table.created_at, table.id) < tuple_(*position))
+    return statement.order_by(table.created_at.desc(), table.id.desc()).limit(paging.limit + 1)
+
+
+def page_of(rows: Sequence[Listed], paging: Paging, show: Callable[[Listed], Item]) -> Page[Item]:
+    """The page that `newest_first` found."""
+    shown = rows[: paging.limit]
+    more = len(rows) > paging.limit
+    last = encode_cursor([shown[-1].created_at.isoformat(), str(shown[-1].id)]) if more else None
+    return Page(items=[show(row) for row in shown], next=last)
+
+
+def _moment_and_id(position: Any) -> tuple[datetime, UUID]:
+    moment, row_id = position
+    return datetime.fromisoformat(moment), UUID(row_id)

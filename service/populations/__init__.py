@@ -1,0 +1,1 @@
+"""Populations: the protected people, each with one budget."""

@@ -1,0 +1,52 @@
+"""/v1/populations"""
+
+from uuid import UUID
+
+from fastapi import APIRouter, Request, Response
+
+from service.context import Services
+from service.idempotency import OptionalKey, attempt
+from service.keys.access import Admin, AnyKey
+from service.pagination import Page, Pages
+from service.populations import service
+from service.populations.schemas import PopulationView
+from synth.spec.population import Population
+
+router = APIRouter(prefix="/v1/populations", tags=["populations"])
+
+
+@router.post("", status_code=201)
+def create(
+    body: Population,
+    caller: Admin,
+    context: Services,
+    request: Request,
+    response: Response,
+    idempotency_key: OptionalKey = None,
+) -> PopulationView:
+    """Register a population and open its account.
+
+    The cap is converted to rho once, rounded down, and bounds everything that will ever be spent
+    on these people, over all datasets and releases.
+    """
+    with context.transaction() as work:
+        tried = attempt(caller, request, idempotency_key, body)
+        view = service.create(work.session, body, tried)
+        # A restored backup must not be able to forget the account.
+        work.after_commit(context.advance_anchor)
+    response.headers["Location"] = f"/v1/populations/{view.id}"
+    return view
+
+
+@router.get("")
+def list_populations(caller: AnyKey, context: Services, paging: Pages) -> Page[PopulationView]:
+    """All populations with their budgets, the newest first."""
+    with context.transaction() as work:
+        return service.list_page(work.session, paging)
+
+
+@router.get("/{population_id}")
+def show(population_id: UUID, caller: AnyKey, context: Services) -> PopulationView:
+    """A population with its budget."""
+    with context.transaction() as work:
+        return service.show(work.session, population_id)

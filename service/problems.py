@@ -1,0 +1,123 @@
+"""The one place where errors become problem+json answers."""
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from structlog.contextvars import get_contextvars
+
+from service.errors import FieldError, Problem, ServiceError
+from service.ledger import errors as ledger
+from synth.spec.errors import SpecError
+
+MEDIA_TYPE = "application/problem+json"
+
+# Anything else the ledger refuses is a fault of ours, not of the caller.
+_LEDGER: dict[type[ledger.LedgerError], tuple[int, str, str]] = {
+    ledger.BudgetExhausted: (409, "budget-exhausted", "Budget exhausted"),
+    ledger.Conflict: (409, "conflict", "Conflict"),
+    ledger.LeaseHeld: (409, "conflict", "Conflict"),
+    ledger.Closed: (409, "conflict", "Conflict"),
+    ledger.NotFound: (404, "not-found", "Not found"),
+    ledger.InvalidAmount: (422, "invalid", "Invalid request"),
+    ledger.AnchorError: (503, "not-ready", "Not ready"),
+}
+_NAMES = {404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+# pydantic quotes the offending character of these.
+_QUOTING = {"uuid_parsing": "must be a UUID", "json_invalid": "must be valid JSON"}
+
+
+def answer(
+    status: int,
+    kind: str,
+    title: str,
+    detail: str,
+    *,
+    errors: list[FieldError] | None = None,
+    headers: dict[str, str] | None = None,
+) -> JSONResponse:
+    """A problem as an HTTP answer."""
+    problem = Problem(
+        type=f"/problems/{kind}",
+        title=title,
+        status=status,
+        detail=detail,
+        errors=errors or [],
+        request_id=get_contextvars().get("request_id", ""),
+    )
+    return JSONResponse(
+        problem.model_dump(mode="json"),
+        status_code=status,
+        headers=headers,
+        media_type=MEDIA_TYPE,
+    )
+
+
+def unexpected() -> JSONResponse:
+    """What the caller learns of a fault of ours: that it happened."""
+    return answer(500, "internal", "Internal error", "something went wrong here; it was logged")
+
+
+def install_handlers(app: FastAPI) -> None:
+    """Turn every foreseen error into a problem."""
+    app.add_exception_handler(ServiceError, _on_service_error)
+    app.add_exception_handler(SpecError, _on_spec_error)
+    app.add_exception_handler(ledger.LedgerError, _on_ledger_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(HTTPException, _on_http_error)
+
+
+def _on_service_error(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, ServiceError)
+    return answer(
+        error.status,
+        error.type,
+        error.title,
+        error.detail,
+        errors=error.errors,
+        headers=error.headers,
+    )
+
+
+def _on_spec_error(_request: Request, error: Exception) -> JSONResponse:
+    return answer(422, "cannot-work", "The request cannot be carried out", str(error))
+
+
+def _on_ledger_error(_request: Request, error: Exception) -> JSONResponse:
+    for kind in type(error).__mro__:
+        if kind in _LEDGER:
+            return answer(*_LEDGER[kind], str(error))
+    raise error
+
+
+def _on_invalid_request(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    found = [_field_error(each) for each in error.errors()]
+    return answer(
+        422,
+        "invalid",
+        "Invalid request",
+        "the request does not have the documented shape; see errors",
+        errors=found,
+    )
+
+
+def _field_error(found: dict[str, Any]) -> FieldError:
+    message = _QUOTING.get(found["type"], found["msg"])
+    loc = [part if isinstance(part, int) else str(part) for part in found["loc"]]
+    return FieldError(loc=loc, message=message)
+
+
+def _on_http_error(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    title = HTTPStatus(error.status_code).phrase
+    return answer(
+        error.status_code,
+        _NAMES.get(error.status_code, "invalid"),
+        title,
+        f"{title.lower()}; see /docs for what there is",
+        headers=dict(error.headers or {}),
+    )

@@ -1,0 +1,1 @@
+"""Releases: jobs that spend a population's budget, and what they release."""

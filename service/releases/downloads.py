@@ -1,0 +1,74 @@
+"""Artifacts over HTTP: whole, in part, or not again if nothing changed (RFC 9110)."""
+
+import re
+from dataclasses import dataclass
+
+from fastapi import Response
+from fastapi.responses import StreamingResponse
+
+from service.errors import RangeNotSatisfiable
+from service.models import Artifact
+from service.storage import Storage
+
+_ONE_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The headers that decide how much is sent."""
+
+    if_none_match: str | None = None
+    range: str | None = None
+    if_range: str | None = None
+
+
+def download(storage: Storage, artifact: Artifact, conditions: Conditions) -> Response:
+    """The bytes that the caller does not have yet."""
+    etag = f'"{artifact.sha256.hex()}"'
+    headers = {
+        "ETag": etag,
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "private, no-cache",
+        # A released report is HTML: it must not run as a page of this service.
+        "Content-Disposition": f'attachment; filename="{artifact.name}"',
+        "X-Content-Type-Options": "nosniff",
+    }
+    if _is_known(etag, conditions.if_none_match):
+        return Response(status_code=304, headers=headers)
+    asked = conditions.range if conditions.if_range in {None, etag} else None
+    part = _part_of(asked, artifact.size)
+    start, end = part or (0, artifact.size)
+    headers["Content-Length"] = str(end - start)
+    if part is not None:
+        headers["Content-Range"] = f"bytes {start}-{end - 1}/{artifact.size}"
+    return StreamingResponse(
+        storage.get(artifact.object_key, start=start, end=end) if end > start else iter(()),
+        status_code=200 if part is None else 206,
+        headers=headers,
+        media_type=artifact.media_type,
+    )
+
+
+def _is_known(etag: str, if_none_match: str | None) -> bool:
+    """Whether the caller has this very content."""
+    named = [each.strip().removeprefix("W/") for each in (if_none_match or "").split(",")]
+    return "*" in named or etag in named
+
+
+def _part_of(asked: str | None, size: int) -> tuple[int, int] | None:
+    """The part that is asked for; None for the whole, which also answers several ranges at once."""
+    match = _ONE_RANGE.fullmatch((asked or "").replace(" ", ""))
+    if match is None or match.groups() == ("", ""):
+        return None
+    first, last = match.groups()
+    if first == "":
+        start, end = max(0, size - int(last)), size
+    else:
+        start, end = int(first), min(size, int(last) + 1) if last else size
+        if last and int(last) < int(first):
+            return None
+    if start >= end:
+        raise RangeNotSatisfiable(
+            f"the artifact has {size} bytes", headers={"Content-Range": f"bytes */{size}"}
+        )
+    return start, end

@@ -1,0 +1,157 @@
+"""/v1/releases and /v1/mechanisms"""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Body, Header, Path, Request, Response
+from fastapi.responses import StreamingResponse
+
+from service.context import Services
+from service.idempotency import RequiredKey, attempt
+from service.keys.access import Analyst, AnyKey, Curator, Reader
+from service.pagination import Page, Pages
+from service.releases import events, questions, repository, service
+from service.releases.cancellation import cancel as cancel_release
+from service.releases.downloads import Conditions, download
+from service.releases.schemas import (
+    EXAMPLE,
+    ModelAnswers,
+    Preview,
+    Question,
+    ReleaseView,
+    SampleRequest,
+)
+from synth.spec.catalogue import CatalogueEntry, catalogue
+from synth.spec.release import ReleaseRequest
+
+router = APIRouter(prefix="/v1/releases", tags=["releases"])
+mechanisms = APIRouter(prefix="/v1/mechanisms", tags=["mechanisms"])
+
+ReleaseBody = Annotated[ReleaseRequest, Body(examples=[EXAMPLE])]
+ArtifactName = Annotated[str, Path(pattern=r"^[a-z0-9_.-]{1,100}$", examples=["synthetic.csv"])]
+
+_BYTES = {"content": {"application/octet-stream": {}}, "description": "The artifact's bytes"}
+_STREAM = {"content": {events.MEDIA_TYPE: {}}, "description": "Server-sent events"}
+_CSV = {"content": {"text/csv": {}}, "description": "The rows"}
+
+
+@mechanisms.get("")
+def list_mechanisms(caller: AnyKey) -> Page[CatalogueEntry]:
+    """Every mechanism that a release may name, with its parameters as JSON Schema."""
+    return Page(items=catalogue(), next=None)
+
+
+@router.post("/preview")
+def preview(body: ReleaseBody, caller: Curator, context: Services) -> Preview:
+    """What a release would cost and how accurate it would be. Touches neither data nor budget."""
+    with context.transaction() as work:
+        return service.preview(work.session, body)
+
+
+@router.post("", status_code=202)
+def create(
+    body: ReleaseBody,
+    caller: Curator,
+    context: Services,
+    request: Request,
+    response: Response,
+    idempotency_key: RequiredKey,
+) -> ReleaseView:
+    """Queue a release. Its whole budget is reserved at once; what it does not spend returns.
+
+    Repeat the request with the same Idempotency-Key, and you get the same release.
+    """
+    with context.transaction() as work:
+        tried = attempt(caller, request, idempotency_key, body)
+        view = service.create(work, body, tried, context.doorbell)
+    response.headers["Location"] = f"/v1/releases/{view.id}"
+    return view
+
+
+@router.get("")
+def list_releases(caller: Reader, context: Services, paging: Pages) -> Page[ReleaseView]:
+    """Releases, the newest first; to an analyst, the published ones."""
+    with context.transaction() as work:
+        return service.list_page(work.session, paging, caller)
+
+
+@router.get("/{release_id}")
+def show(release_id: UUID, caller: Reader, context: Services) -> ReleaseView:
+    """A release: its state, progress, spending and artifacts."""
+    with context.transaction() as work:
+        return service.view_of(work.session, service.find_visible(work.session, release_id, caller))
+
+
+@router.get("/{release_id}/events", response_class=StreamingResponse, responses={200: _STREAM})
+def watch(
+    release_id: UUID,
+    caller: Reader,
+    context: Services,
+    last_event_id: Annotated[
+        int, Header(ge=0, lt=2**63, description="Number of the last event you have seen.")
+    ] = 0,
+) -> StreamingResponse:
+    """Follow a release: events `state` and `progress`, until it has ended."""
+    with context.transaction() as work:
+        service.find_visible(work.session, release_id, caller)
+    return StreamingResponse(
+        events.stream(context, release_id, after=last_event_id),
+        media_type=events.MEDIA_TYPE,
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+@router.post("/{release_id}/cancel")
+def cancel(release_id: UUID, caller: Curator, context: Services) -> ReleaseView:
+    """Cancel a release; what it has not spent returns to the population.
+
+    If a worker is on it, `cancel_requested` is set, and the worker stops at its next step.
+    """
+    with context.transaction() as work:
+        cancel_release(work.session, release_id)
+        return service.view_of(work.session, repository.get(work.session, release_id))
+
+
+@router.post("/{release_id}/publish")
+def publish(release_id: UUID, caller: Curator, context: Services) -> ReleaseView:
+    """Make a release visible to analysts."""
+    with context.transaction() as work:
+        return service.publish(work.session, release_id)
+
+
+@router.get(
+    "/{release_id}/artifacts/{name}",
+    response_class=StreamingResponse,
+    responses={200: _BYTES, 206: _BYTES, 304: {"description": "You have it already"}},
+)
+def get_artifact(
+    release_id: UUID,
+    name: ArtifactName,
+    caller: Reader,
+    context: Services,
+    if_none_match: Annotated[str | None, Header()] = None,
+    range_: Annotated[str | None, Header(alias="Range")] = None,
+    if_range: Annotated[str | None, Header()] = None,
+) -> Response:
+    """Download an artifact, whole or in part."""
+    with context.transaction() as work:
+        service.find_visible(work.session, release_id, caller)
+        artifact = repository.artifact(work.session, release_id, name)
+    return download(context.storage, artifact, Conditions(if_none_match, range_, if_range))
+
+
+@router.post("/{release_id}/answers")
+async def answer(
+    release_id: UUID, body: Question, caller: Analyst, context: Services
+) -> ModelAnswers:
+    """Ask the released model. It costs nothing."""
+    return await questions.answer(context, release_id, caller, body)
+
+
+@router.post("/{release_id}/samples", response_class=Response, responses={200: _CSV})
+async def sample(
+    release_id: UUID, body: SampleRequest, caller: Analyst, context: Services
+) -> Response:
+    """Draw rows from the released model, as CSV. It costs nothing."""
+    rows = await questions.sample(context, release_id, caller, body)
+    return Response(rows, media_type="text/csv")

@@ -1,0 +1,80 @@
+"""What a worker reports about a release.
+
+Within one transaction the ledger comes first, then these: everybody locks in that order.
+"""
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from service.models import Artifact, ReleaseRow
+from service.releases import repository
+from service.releases.schemas import FINAL_STATES
+from service.storage import StoredContent
+from synth.spec.budget import rho_of_units
+
+
+def start(session: Session, release_id: UUID) -> ReleaseRow | None:
+    """Say that a job is running, again or for the first time. None: it is over or to be cancelled."""
+    release = repository.lock(session, release_id)
+    if release.state in FINAL_STATES or release.cancel_requested:
+        return None
+    if release.state == "queued":
+        release.started_at = datetime.now(UTC)
+        change_state(session, release, "running")
+    return release
+
+
+def report(session: Session, release_id: UUID, *, done: int, total: int, spent_units: int) -> bool:
+    """Say how far a job is. False: stop, it is over or to be cancelled."""
+    release = repository.lock(session, release_id)
+    if release.state in FINAL_STATES:
+        return False
+    release.progress_done, release.progress_total = done, total
+    payload = {"done": done, "total": total, "rho_spent": rho_of_units(spent_units)}
+    repository.add_event(session, release, "progress", payload)
+    return not release.cancel_requested
+
+
+def add_artifact(
+    session: Session, release_id: UUID, name: str, *, stored: StoredContent, media_type: str
+) -> None:
+    """Record a released file; recorded again, by a job that was resumed, it is replaced."""
+    session.merge(
+        Artifact(
+            release_id=release_id,
+            name=name,
+            object_key=stored.key,
+            media_type=media_type,
+            size=stored.size,
+            sha256=bytes.fromhex(stored.sha256),
+        )
+    )
+    session.flush()
+
+
+def finish(
+    session: Session,
+    release_id: UUID,
+    state: Literal["succeeded", "failed", "cancelled"],
+    *,
+    error: dict[str, Any] | None = None,
+) -> bool:
+    """Say how a job ended, once. `error` is for everybody: it never holds a value of a row."""
+    release = repository.lock(session, release_id)
+    if release.state in FINAL_STATES:
+        return False
+    release.error = error
+    change_state(session, release, state)
+    return True
+
+
+def change_state(session: Session, release: ReleaseRow, state: str) -> None:
+    """Move a locked release to another state, and tell those who watch."""
+    release.state = state
+    if state in FINAL_STATES:
+        release.finished_at = datetime.now(UTC)
+    session.flush()
+    repository.add_event(session, release, "state", {"state": state})

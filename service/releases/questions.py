@@ -1,0 +1,63 @@
+"""Questions to a released model: answered by a worker, at no cost, from what was released."""
+
+from typing import Any
+from uuid import UUID
+
+from fastapi.concurrency import run_in_threadpool
+
+from service.context import Context
+from service.datasets import repository as datasets
+from service.datasets.schemas import schema_of
+from service.doorbell import ANSWER, SAMPLE
+from service.errors import ReleaseNotFinished
+from service.keys.access import Caller
+from service.models import ReleaseRow
+from service.releases.schemas import ModelAnswers, Question, SampleRequest
+from service.releases.service import find_visible
+from synth.spec.errors import SpecError
+from synth.spec.release import ReleaseSpec
+from synth.spec.schema import Schema
+
+
+async def answer(
+    context: Context, release_id: UUID, caller: Caller, question: Question
+) -> ModelAnswers:
+    """Answers to a workload, from the model."""
+    await run_in_threadpool(_check_question, context, release_id, caller, question)
+    workload = [item.model_dump(mode="json", exclude_none=True) for item in question.workload]
+    found = await _ask(context, ANSWER, str(release_id), workload)
+    return ModelAnswers(items=found)
+
+
+async def sample(context: Context, release_id: UUID, caller: Caller, wanted: SampleRequest) -> str:
+    """Fresh rows from the model, as CSV."""
+    await run_in_threadpool(_check_sample, context, release_id, caller)
+    return str(await _ask(context, SAMPLE, str(release_id), wanted.rows))
+
+
+async def _ask(context: Context, task: str, *args: Any) -> Any:
+    timeout = context.settings.model_timeout_seconds
+    return await context.doorbell.ask(task, *args, timeout=timeout)
+
+
+def _check_question(context: Context, release_id: UUID, caller: Caller, question: Question) -> None:
+    with context.transaction() as work:
+        release = _finished(find_visible(work.session, release_id, caller))
+        schema = schema_of(datasets.get(work.session, release.dataset_id))
+    if not isinstance(schema, Schema):
+        raise SpecError("the model of groups of individuals answers no such questions")
+    for item in question.workload:
+        item.expand(schema)
+
+
+def _check_sample(context: Context, release_id: UUID, caller: Caller) -> None:
+    with context.transaction() as work:
+        release = _finished(find_visible(work.session, release_id, caller))
+    if ReleaseSpec.model_validate(release.spec).rows is None:
+        raise SpecError("this release has answers only, and no model to draw rows from")
+
+
+def _finished(release: ReleaseRow) -> ReleaseRow:
+    if release.state != "succeeded":
+        raise ReleaseNotFinished(f"the release is {release.state}; it has no model to ask")
+    return release

@@ -1,0 +1,185 @@
+"""Creating, showing and publishing releases."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from service.datasets import repository as datasets
+from service.datasets.schemas import schema_of
+from service.doorbell import RUN, Doorbell
+from service.errors import DatasetNotReady, NotFound
+from service.idempotency import Attempt, canonical_sha256, claim_id
+from service.keys.access import Caller
+from service.ledger import repository as ledger
+from service.ledger.errors import BudgetExhausted
+from service.models import Dataset, PopulationRow, ReleaseRow
+from service.pagination import Page, Paging, page_of
+from service.populations import repository as populations
+from service.releases import repository
+from service.releases.forecast import forecast
+from service.releases.schemas import Preview, ReleaseView
+from service.work import UnitOfWork
+from synth.spec.budget import rho_of_units
+from synth.spec.errors import SpecError
+from synth.spec.plan import plan
+from synth.spec.release import ReleaseRequest, ReleaseSpec
+from synth.spec.schema import Schema
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What a request is about."""
+
+    dataset: Dataset
+    public_dataset: Dataset | None
+    population: PopulationRow
+    schema: Schema
+
+
+def preview(session: Session, body: ReleaseRequest) -> Preview:
+    """What a release would cost; touches neither data nor budget."""
+    subject = _find_subject(session, body)
+    found = forecast(
+        _spec_of(body),
+        subject.schema,
+        subject.population.protection,
+        ledger.account(session, subject.population.id),
+        delta=subject.population.delta,
+    )
+    if subject.dataset.state != "ready" and not body.dry_run:
+        late = f"the dataset is {subject.dataset.state}: this release would be refused"
+        return found.model_copy(update={"warnings": [*found.warnings, late]})
+    return found
+
+
+def create(
+    work: UnitOfWork, body: ReleaseRequest, attempt: Attempt, doorbell: Doorbell
+) -> ReleaseView:
+    """Queue a release: its row, its reservation and the record of the request, or none of them."""
+    session = work.session
+    release_id, is_known = claim_id(session, attempt, status=202)
+    if is_known:
+        return view_of(session, repository.get(session, release_id))
+    subject = _find_subject(session, body)
+    spec = _spec_of(body)
+    units = body.budget.units(subject.population.delta)
+    plan(spec, subject.schema, subject.population.protection, units)
+    release = ReleaseRow(
+        id=release_id,
+        dataset_id=subject.dataset.id,
+        public_dataset_id=subject.public_dataset and subject.public_dataset.id,
+        population_id=subject.population.id,
+        spec=spec.model_dump(mode="json", exclude_none=True),
+        spec_hash=canonical_sha256(spec),
+        units=units,
+        published=body.publish,
+        dry_run=body.dry_run,
+        rang_at=datetime.now(UTC),
+    )
+    if not body.dry_run:
+        _require_ready(subject)
+        _reserve(session, release, subject.dataset)
+    session.add(release)
+    session.flush()
+    repository.add_event(session, release, "state", {"state": release.state})
+    work.after_commit(lambda: doorbell.ring(RUN, str(release_id)))
+    return view_of(session, release)
+
+
+def publish(session: Session, release_id: UUID) -> ReleaseView:
+    """Let analysts see a release."""
+    release = repository.lock(session, release_id)
+    release.published = True
+    session.flush()
+    return view_of(session, release)
+
+
+def find_visible(session: Session, release_id: UUID, caller: Caller) -> ReleaseRow:
+    """A release that the caller may see; to an analyst, others do not exist."""
+    release = repository.get(session, release_id)
+    if not release.published and "curator" not in caller.scopes:
+        raise NotFound("there is no such release")
+    return release
+
+
+def view_of(session: Session, release: ReleaseRow) -> ReleaseView:
+    """A release, for display."""
+    spent = repository.spent_units(session, [release.id]).get(release.id, 0)
+    return ReleaseView.of(release, spent, repository.artifacts(session, [release.id])[release.id])
+
+
+def list_page(session: Session, paging: Paging, caller: Caller) -> Page[ReleaseView]:
+    """A page of the releases that the caller may see."""
+    rows = repository.page(session, paging, published_only="curator" not in caller.scopes)
+    ids = [row.id for row in rows]
+    spent, artifacts = repository.spent_units(session, ids), repository.artifacts(session, ids)
+    return page_of(
+        rows, paging, lambda row: ReleaseView.of(row, spent.get(row.id, 0), artifacts[row.id])
+    )
+
+
+def _find_subject(session: Session, body: ReleaseRequest) -> _Subject:
+    """The datasets and the population, held until the transaction ends."""
+    dataset = _hold_dataset(session, body.dataset_id)
+    if dataset.population_id is None:
+        raise SpecError("dataset_id names a public dataset; name a private one")
+    schema = schema_of(dataset)
+    if not isinstance(schema, Schema):
+        raise SpecError(f"{body.mechanism.name} does not work on groups of individuals")
+    return _Subject(
+        dataset=dataset,
+        public_dataset=_find_public(session, body),
+        population=populations.get(session, dataset.population_id),
+        schema=schema,
+    )
+
+
+def _find_public(session: Session, body: ReleaseRequest) -> Dataset | None:
+    if body.public_dataset_id is None:
+        if body.mechanism.needs_public_data:
+            raise SpecError(f"{body.mechanism.name} needs a public dataset; give public_dataset_id")
+        return None
+    dataset = _hold_dataset(session, body.public_dataset_id)
+    if dataset.visibility != "public":
+        raise SpecError("public_dataset_id names a private dataset; name a public one")
+    return dataset
+
+
+def _hold_dataset(session: Session, given: str) -> Dataset:
+    try:
+        dataset_id = UUID(given)
+    except ValueError:
+        raise NotFound("there is no such dataset") from None
+    return datasets.hold(session, dataset_id)
+
+
+def _require_ready(subject: _Subject) -> None:
+    for dataset in (subject.dataset, subject.public_dataset):
+        if dataset is not None and dataset.state != "ready":
+            raise DatasetNotReady(
+                f"the dataset {dataset.id} is {dataset.state}; a release needs one that is ready"
+            )
+
+
+def _reserve(session: Session, release: ReleaseRow, dataset: Dataset) -> None:
+    assert dataset.content_hash is not None
+    try:
+        ledger.reserve(
+            session,
+            release.population_id,
+            release_id=release.id,
+            amount_units=release.units,
+            dataset_hash=dataset.content_hash,
+            spec_hash=release.spec_hash,
+        )
+    except BudgetExhausted as refusal:
+        raise BudgetExhausted(
+            f"this release asks for {rho_of_units(release.units):g} rho, more than the population "
+            f"has left; ask for less, or see /v1/populations/{release.population_id}"
+        ) from refusal
+
+
+def _spec_of(body: ReleaseRequest) -> ReleaseSpec:
+    return ReleaseSpec.model_validate(body.model_dump(include=set(ReleaseSpec.model_fields)))

@@ -1,0 +1,119 @@
+"""Objects in a local folder or in S3, behind one small interface.
+
+Streams take constant memory, and an object appears whole or not at all. The asynchronous methods
+serve HTTP bodies; the others serve workers.
+"""
+
+import hashlib
+import secrets
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.store import LocalStore, ObjectStore, S3Store
+
+# Parts in flight at once, 5 MiB each: more would only take more memory.
+_PARTS_AT_ONCE = 2
+_PIECE_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class StoredContent:
+    """An object that is named by its content."""
+
+    key: str
+    size: int
+    sha256: str
+
+
+class Storage:
+    """A place for objects, each under a key such as `datasets/<id>/uploads/<name>`."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    async def put(self, key: str, pieces: AsyncIterable[bytes]) -> None:
+        """Store what arrives. If it breaks off, nothing stays behind."""
+        await obstore.put_async(self._store, key, pieces, max_concurrency=_PARTS_AT_ONCE)
+
+    async def get(
+        self, key: str, *, start: int = 0, end: int | None = None
+    ) -> AsyncIterator[bytes]:
+        """The bytes from `start` up to, not including, `end`; FileNotFoundError if there is none."""
+        options = _range(start, end)
+        result = await obstore.get_async(self._store, key, options=options)
+        async for piece in result.stream(min_chunk_size=_PIECE_BYTES):
+            yield bytes(piece)
+
+    def write(self, key: str, pieces: Iterable[bytes]) -> None:
+        """As `put`, for workers."""
+        obstore.put(self._store, key, iter(pieces), max_concurrency=_PARTS_AT_ONCE)
+
+    def read(self, key: str, *, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+        """As `get`, for workers."""
+        result = obstore.get(self._store, key, options=_range(start, end))
+        for piece in result.stream(min_chunk_size=_PIECE_BYTES):
+            yield bytes(piece)
+
+    def write_content(self, prefix: str, pieces: Iterable[bytes]) -> StoredContent:
+        """Store content under its own SHA-256; the same content is stored once."""
+        digest, size = hashlib.sha256(), 0
+
+        def measured() -> Iterator[bytes]:
+            nonlocal size
+            for piece in pieces:
+                digest.update(piece)
+                size += len(piece)
+                yield piece
+
+        draft = f"drafts/{secrets.token_hex(16)}"
+        self.write(draft, measured())
+        name = digest.hexdigest()
+        key = f"{prefix}/{name[:2]}/{name}"
+        try:
+            obstore.copy(self._store, draft, key)
+        finally:
+            self.delete(draft)
+        return StoredContent(key=key, size=size, sha256=name)
+
+    def delete(self, key: str) -> None:
+        """Remove an object; it may be gone already."""
+        with suppress(FileNotFoundError):
+            obstore.delete(self._store, key)
+
+    def delete_all(self, prefix: str) -> None:
+        """Remove every object whose key begins with `prefix` and a slash."""
+        for key in self.keys(prefix):
+            self.delete(key)
+
+    def keys(self, prefix: str) -> list[str]:
+        """The keys that begin with `prefix` and a slash."""
+        return [found["path"] for batch in obstore.list(self._store, prefix) for found in batch]
+
+    def check(self) -> None:
+        """Fail if the storage cannot be reached or written to."""
+        probe = f"probes/{secrets.token_hex(16)}"
+        obstore.put(self._store, probe, b"")
+        obstore.delete(self._store, probe)
+
+
+def open_storage(url: str) -> Storage:
+    """The storage at `file:///folder` or `s3://bucket/prefix`.
+
+    S3 takes its endpoint, region and credentials from the usual AWS_* variables.
+    """
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        folder = Path(unquote(parts.path))
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return Storage(LocalStore(folder, automatic_cleanup=True))
+    return Storage(S3Store(parts.netloc, prefix=parts.path.strip("/") or None))
+
+
+def _range(start: int, end: int | None) -> "obstore.GetOptions | None":
+    if end is not None:
+        return {"range": (start, end)}
+    return {"range": {"offset": start}} if start else None

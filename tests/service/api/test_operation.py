@@ -1,0 +1,290 @@
+"""Health, metrics, errors and logs: what operators and clients rely on when things go wrong."""
+
+import asyncio
+import io
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from pydantic import ValidationError
+from sqlalchemy import inspect, text
+
+from service.app import create_app
+from service.config import Settings
+from service.db import migrate, open_engine
+from service.embedded import PostgresServer, ValkeyServer, wait_until
+from service.ledger.errors import DatabaseBehind
+from service.logging import build_logger
+from synth.spec.release import ReleaseRequest
+
+from .support import (
+    Api,
+    create_database,
+    problem,
+    random_key,
+    serving,
+    settings_for,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+TABLES = {
+    "alembic_version", "api_key", "artifact", "dataset", "idempotency", "population", "release",
+    "release_event", "upload",
+}  # fmt: skip
+
+
+def test_ready(api: Api) -> None:
+    answer = api.all.get("/readyz")
+    checks = ["database", "migrations", "ledger", "broker", "storage"]
+    assert answer.json() == {"status": "ready", "checks": checks}
+    assert api.all.get("/healthz").json() == {"status": "ok"}
+
+
+def test_without_a_broker_work_goes_on_and_readiness_says_so(
+    postgres_server: PostgresServer,
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="scrim-test-") as folder:
+        settings = settings_for(
+            create_database(postgres_server.url),
+            "redis://127.0.0.1:1/0",
+            Path(folder),
+            model_timeout_seconds=0.2,
+        )
+        with serving(settings, Path(folder)) as lonely:
+            found = problem(lonely.all.get("/readyz"), 503, "not-ready")
+            assert [each["loc"] for each in found["errors"]] == [["broker"]]
+            release = lonely.release(lonely.ready_dataset(lonely.population()), publish=True)
+            lonely.finish(release)
+            answer = lonely.all.post(f"/v1/releases/{release}/samples", json={"rows": 1})
+            problem(answer, 503, "not-ready")
+            assert lonely.all.get("/metrics").status_code == 200
+            log = lonely.log.getvalue()
+    for event in ("ring_failed", "ask_failed", "rate_limit_unavailable", "check_failed"):
+        assert f'"event": "{event}"' in log
+
+
+def test_no_worker_answers_in_time(
+    postgres_server: PostgresServer, valkey_server: ValkeyServer
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="scrim-test-") as folder:
+        settings = settings_for(
+            create_database(postgres_server.url),
+            valkey_server.url.replace("/0", "/5"),
+            Path(folder),
+            model_timeout_seconds=0.2,
+        )
+        with serving(settings, Path(folder)) as idle:
+            release = idle.release(idle.ready_dataset(idle.population()), publish=True)
+            idle.finish(release)
+            answer = idle.all.post(f"/v1/releases/{release}/samples", json={"rows": 1})
+            found = problem(answer, 503, "not-ready")
+            assert "0.2 seconds" in found["detail"]
+
+
+def test_an_old_backup_is_not_served(
+    postgres_server: PostgresServer, valkey_server: ValkeyServer
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="scrim-test-") as folder:
+        settings = settings_for(
+            create_database(postgres_server.url), valkey_server.url, Path(folder)
+        )
+        with serving(settings, Path(folder)) as running:
+            running.population()
+        older = settings_for(
+            create_database(postgres_server.url),
+            valkey_server.url,
+            Path(folder),
+            signing_key=settings.signing_key,
+        )
+        app = create_app(older, log=build_logger(io.StringIO()))
+        with pytest.raises(DatabaseBehind):
+            asyncio.run(_start(app))
+
+
+async def _start(app: FastAPI) -> None:
+    async with app.router.lifespan_context(app):
+        pass
+
+
+def test_stopping_ends_event_streams(
+    postgres_server: PostgresServer, valkey_server: ValkeyServer
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="scrim-test-") as folder:
+        settings = settings_for(
+            create_database(postgres_server.url), valkey_server.url, Path(folder)
+        )
+        received: list[str] = []
+        with serving(settings, Path(folder)) as running:
+            release = running.release(running.ready_dataset(running.population()))
+            key, url = running.new_key("curator"), running.url
+
+            def watch() -> None:
+                headers = {"Authorization": f"Bearer {key}"}
+                path = f"{url}/v1/releases/{release}/events"
+                with httpx.stream("GET", path, headers=headers, timeout=30) as answer:
+                    for line in answer.iter_lines():
+                        received.append(line)
+
+            watcher = threading.Thread(target=watch)
+            watcher.start()
+            wait_until(lambda: len(received) > 0, timeout=10, what="the first event")
+        watcher.join(timeout=10)
+        assert not watcher.is_alive()
+
+
+def test_metrics(api: Api) -> None:
+    population = api.population()
+    api.release(api.ready_dataset(population))
+    api.all.get("/nothing/here")
+    text_format = api.role("analyst").get("/metrics").text
+    assert f'scrim_rho_reserved{{population_id="{population}"}} 0.1' in text_format
+    assert f'scrim_rho_spent{{population_id="{population}"}} 0.0' in text_format
+    assert re.search(r'scrim_releases\{state="queued"\} \d', text_format)
+    assert re.search(r'scrim_queue_depth\{queue="jobs"\} \d', text_format)
+    route = r'route="/v1/datasets/\{dataset_id\}/content",status="202"'
+    assert re.search(rf'scrim_requests_total\{{method="PUT",{route}\}} \d', text_format)
+    assert 'route="unmatched",status="404"' in text_format
+
+
+def test_errors_of_the_framework_are_problems_too(api: Api) -> None:
+    problem(api.all.get("/nothing"), 404, "not-found")
+    problem(api.all.patch("/v1/keys"), 405, "method-not-allowed")
+    problem(api.all.post("/v1/keys", content=b"{not json"), 422, "invalid")
+    found = problem(api.all.get("/v1/datasets/not-a-uuid"), 422, "invalid")
+    assert found["errors"] == [{"loc": ["path", "dataset_id"], "message": "must be a UUID"}]
+
+
+def test_an_unexpected_error_tells_nothing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_args: Any) -> None:
+        raise RuntimeError("a secret of the database")
+
+    monkeypatch.setattr("service.populations.service.show", broken)
+    answer = api.all.get("/v1/populations/00000000-0000-0000-0000-000000000000")
+    found = problem(answer, 500, "internal")
+    assert "secret" not in answer.text + api.log.getvalue()
+    lines = [json.loads(line) for line in api.log.getvalue().splitlines()]
+    logged = next(
+        line
+        for line in lines
+        if line["event"] == "unexpected_error" and line["request_id"] == found["request_id"]
+    )
+    assert logged["error_type"] == "RuntimeError"
+    assert "service/populations/endpoints.py" in logged["trace"]
+
+
+def test_request_ids(api: Api) -> None:
+    mine = api.all.get("/healthz", headers={"X-Request-ID": "my-id.1"})
+    assert mine.headers["x-request-id"] == "my-id.1"
+    for strange in ("a b", "x" * 65, "<script>"):
+        answer = api.all.get("/healthz", headers={"X-Request-ID": strange})
+        assert re.fullmatch("[0-9a-f]{32}", answer.headers["x-request-id"])
+
+
+def test_logs_keep_allowed_fields_only() -> None:
+    stream = io.StringIO()
+    log = build_logger(stream)
+    log.info("ingested", dataset_id="d", rows=17, value="secret", state="x" * 1000)
+    line = json.loads(stream.getvalue())
+    assert set(line) == {"event", "level", "timestamp", "dataset_id", "state"}
+    assert len(line["state"]) == 200
+
+
+@pytest.mark.parametrize(
+    "key", ["", "short", "A" * 43 + "=", "MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI=", "?" * 44]
+)
+def test_guessable_keys_are_refused(key: str, data_dir: Path) -> None:
+    good = {
+        "database_url": "postgresql://u@h/d",
+        "broker_url": "redis://h/0",
+        "storage_url": "file:///x",
+        "data_dir": data_dir,
+        "master_key": random_key(),
+        "signing_key": random_key(),
+    }
+    Settings(**good)
+    for name in ("master_key", "signing_key"):
+        with pytest.raises(ValidationError) as caught:
+            Settings(**(good | {name: key}))
+        assert not key or key not in str(caught.value)
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "DATABASE_URL": "postgresql://scrim_app:pw@db/scrim",
+        "BROKER_URL": "redis://broker/0",
+        "STORAGE_URL": "s3://bucket/prefix",
+        "DATA_DIR": "/var/lib/scrim",
+        "MASTER_KEY": random_key(),
+        "SIGNING_KEY": random_key(),
+        "MAX_UPLOAD_BYTES": "1000",
+    }.items():
+        monkeypatch.setenv(f"SCRIM_{name}", value)
+    settings = Settings()
+    assert settings.max_upload_bytes == 1000
+    assert settings.anchor_path == Path("/var/lib/scrim/anchor.json")
+    assert settings.master_key.get_secret_value() not in repr(settings)
+    monkeypatch.delenv("SCRIM_MASTER_KEY")
+    with pytest.raises(ValidationError):
+        Settings()
+
+
+def test_migration_goes_up_down_and_up(postgres_server: PostgresServer) -> None:
+    url = create_database(postgres_server.url)
+    engine = open_engine(url)
+    assert set(inspect(engine).get_table_names()) == TABLES
+    migrate(url, target="0001")
+    assert set(inspect(engine).get_table_names()) == {"alembic_version"}
+    migrate(url)
+    assert set(inspect(engine).get_table_names()) == TABLES
+    engine.dispose()
+
+
+def test_migration_keeps_populations(api: Api, owner_url: Any) -> None:
+    api.population()
+    with pytest.raises(RuntimeError, match="there are populations"):
+        migrate(owner_url, target="0001")
+    assert api.all.get("/readyz").status_code == 200
+
+
+def test_the_application_cannot_rewrite_history(api: Api) -> None:
+    for statement in (
+        "DELETE FROM release",
+        "UPDATE release SET units = 1",
+        "UPDATE release_event SET kind = 'state'",
+        "DELETE FROM population",
+        "UPDATE api_key SET scopes = '{admin}'",
+        "UPDATE dataset SET population_id = NULL",
+    ):
+        with (
+            api.session() as session,
+            pytest.raises(Exception, match="permission denied"),
+        ):
+            session.execute(text(statement))
+
+
+def test_the_service_does_not_import_torch() -> None:
+    program = "import sys, service.app, service.server; print('torch' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
+
+
+def test_openapi_is_readable(api: Api) -> None:
+    document = api.app.openapi()
+    schemas = document["components"]["schemas"]
+    assert {"Mwem", "Gaussian", "Marginals", "Problem", "ReleaseRequest"} <= set(schemas)
+    assert all("HTTPValidationError" not in name for name in schemas)
+    create = document["paths"]["/v1/releases"]["post"]
+    problems = create["responses"]["409"]["content"]
+    assert list(problems) == ["application/problem+json"]
+    body = create["requestBody"]["content"]["application/json"]["schema"]
+    ReleaseRequest.model_validate(body["examples"][0])

@@ -1,0 +1,280 @@
+"""Releases: previewed, reserved, queued once, cancelled, published."""
+
+import math
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import redis
+
+from service.doorbell import JOBS
+from service.embedded import ValkeyServer
+from service.ledger import repository as ledger
+from service.ledger.records import Operation
+from service.releases import progress
+from synth.spec.budget import epsilon_of_units
+
+from .support import LEASE_SECONDS, Api, pages, problem, release_body
+
+CONCURRENT = 50
+
+
+def claim(api: Api, release: str) -> int:
+    with api.session() as session, session.begin():
+        epoch = ledger.claim(
+            session, uuid.UUID(release), holder="worker", lease_seconds=LEASE_SECONDS
+        )
+        assert progress.start(session, uuid.UUID(release)) is not None
+    return epoch
+
+
+def charge(api: Api, release: str, epoch: int, price: int) -> None:
+    operation = Operation(0, "measure", {"marginal": ["sex"]}, 2.5, price, bytes(8))
+    with api.session() as session, session.begin():
+        ledger.commit_operation(session, uuid.UUID(release), epoch=epoch, operation=operation)
+
+
+def test_mechanisms(api: Api) -> None:
+    found = api.role("analyst").get("/v1/mechanisms").json()
+    assert found["next"] is None
+    names = {entry["name"] for entry in found["items"]}
+    assert {"gaussian", "mwem", "pep"} <= names
+    assert all(entry["paper"] and entry["parameters"] for entry in found["items"])
+
+
+@pytest.mark.parametrize(
+    ("protection", "sensitivity"),
+    [
+        ({}, 1.0),
+        ({"relation": "replace_one"}, math.sqrt(2)),
+    ],
+)
+def test_preview(api: Api, protection: dict[str, Any], sensitivity: float) -> None:
+    population = api.population(**protection)
+    dataset = api.dataset(population)
+    body = release_body(
+        dataset,
+        mechanism={"name": "gaussian"},
+        workload=[{"type": "marginals", "k": 1}, {"type": "marginals", "k": 2}],
+    )
+    found = api.role("curator").post("/v1/releases/preview", json=body).json()
+    assert found["rho"] == 0.1
+    assert found["epsilon"] == epsilon_of_units(10**11, 1e-9)
+    assert found["rho_left_after"] == pytest.approx(0.9)
+    assert found["queries"] == (2 + 10) + 20
+    counted = protection == {}
+    assert found["operations"] == 3 + counted
+    rho_measure = (0.099 if counted else 0.1) / 3
+    sigma = sensitivity / math.sqrt(2 * rho_measure)
+    for position, item in enumerate(found["items"]):
+        assert (item["item"], item["type"]) == (position, "marginals")
+        assert item["sigma"] == pytest.approx(sigma)
+        assert item["expected_error"] == pytest.approx(sigma * math.sqrt(2 / math.pi))
+    assert [item["queries"] for item in found["items"]] == [12, 20]
+    assert found["warnings"] == ["the dataset is awaiting_content: this release would be refused"]
+    assert api.budget(population)["rho_reserved"] == 0
+
+
+def test_preview_of_an_adaptive_mechanism(api: Api) -> None:
+    population = api.population(cap={"rho": 0.05})
+    body = release_body(
+        api.ready_dataset(population),
+        workload=[{"type": "marginals", "attributes": [["sex"], ["age"], ["sex", "age"]]}],
+        mechanism={"name": "mwem", "rounds": 2},
+        outputs={"rows": 10, "certify": {"share": 0.1}},
+    )
+    found = api.role("curator").post("/v1/releases/preview", json=body).json()
+    assert found["operations"] == 2 * (1 + 1) + 1 + 1
+    assert found["rho_left_after"] == pytest.approx(-0.05)
+    assert len(found["warnings"]) == 2
+    assert "would be refused" in found["warnings"][0]
+    assert "at most 2 of 3 marginals" in found["warnings"][1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "kind"),
+    [
+        ({"workload": [{"type": "marginals", "k": 3}]}, 422, "cannot-work"),
+        ({"workload": [{"type": "marginals", "attributes": [["height"]]}]}, 422, "cannot-work"),
+        ({"workload": []}, 422, "invalid"),
+        ({"mechanism": {"name": "magic"}}, 422, "invalid"),
+        ({"mechanism": {"name": "gaussian"}, "outputs": {"rows": 5}}, 422, "invalid"),
+        ({"budget": {"rho": 1e-12}}, 422, "cannot-work"),
+        ({"public_dataset_id": str(uuid.uuid4())}, 422, "invalid"),
+        ({"dataset_id": str(uuid.uuid4())}, 404, "not-found"),
+        ({"dataset_id": "nothing"}, 404, "not-found"),
+        ({"surprise": True}, 422, "invalid"),
+        ({"dry_run": 1}, 422, "invalid"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_spent(
+    api: Api, changes: dict[str, Any], status: int, kind: str
+) -> None:
+    population = api.population()
+    body = release_body(api.ready_dataset(population)) | changes
+    problem(api.all.post("/v1/releases/preview", json=body), status, kind)
+    problem(api.create(body), status, kind)
+    assert api.budget(population)["rho_left"] == 1.0
+
+
+def test_create_reserves_and_rings(api: Api, valkey_server: ValkeyServer) -> None:
+    population = api.population()
+    dataset = api.ready_dataset(population)
+    body = release_body(dataset, budget={"rho": 0.25})
+    answer = api.create(body)
+    assert answer.status_code == 202
+    found = answer.json()
+    assert answer.headers["location"] == f"/v1/releases/{found['id']}"
+    assert found["state"] == "queued" and found["progress"] == {"done": 0, "total": 0}
+    assert (found["rho"], found["rho_spent"], found["error"]) == (0.25, 0.0, None)
+    assert found["artifacts"] == [] and found["mechanism"]["name"] == "mwem"
+    assert api.all.get(answer.headers["location"]).json() == found
+    budget = api.budget(population)
+    assert (budget["rho_reserved"], budget["rho_left"]) == (0.25, 0.75)
+    with redis.Redis.from_url(valkey_server.url) as broker:
+        messages = broker.lrange(JOBS, 0, -1)
+    mine = [message for message in messages if found["id"].encode() in message]
+    assert len(mine) == 1 and b"release.run" in mine[0] and dataset.encode() not in mine[0]
+
+
+def test_create_needs_a_ready_dataset_and_a_key(api: Api) -> None:
+    population = api.population()
+    body = release_body(api.dataset(population))
+    problem(api.create(body), 409, "dataset-not-ready")
+    found = problem(api.all.post("/v1/releases", json=body), 422, "invalid")
+    assert found["errors"][0]["loc"] == ["header", "Idempotency-Key"]
+
+
+def test_public_data_is_not_released(api: Api) -> None:
+    declared = api.all.get(f"/v1/datasets/{api.dataset(api.population())}").json()
+    body = {
+        "name": "public",
+        "visibility": "public",
+        "provenance": "a paper",
+        "disjoint_from_population": True,
+        "schema": declared["schema"],
+    }
+    public = api.all.post("/v1/datasets", json=body).json()["id"]
+    problem(api.create(release_body(public)), 422, "cannot-work")
+
+
+def test_repeating_a_request_gives_the_same_release(api: Api) -> None:
+    population = api.population()
+    dataset = api.ready_dataset(population)
+    key, body = uuid.uuid4().hex, release_body(dataset)
+    first, second = (api.create(body, key=key) for _ in range(2))
+    assert second.status_code == 202 and first.json() == second.json()
+    reordered = dict(reversed(body.items())) | {"publish": False}
+    assert api.create(reordered, key=key).json()["id"] == first.json()["id"]
+    problem(api.create(body | {"budget": {"rho": 0.2}}, key=key), 409, "idempotency-key-reused")
+    assert api.budget(population)["rho_reserved"] == 0.1
+    # What a key stands for outlives the dataset; other callers have keys of their own.
+    api.all.delete(f"/v1/datasets/{dataset}")
+    assert api.create(body, key=key).json()["id"] == first.json()["id"]
+    other = api.role("curator").post("/v1/releases", json=body, headers={"Idempotency-Key": key})
+    problem(other, 409, "dataset-not-ready")
+
+
+def test_a_refused_request_leaves_its_key_free(api: Api) -> None:
+    population = api.population(cap={"rho": 0.05})
+    body, key = release_body(api.ready_dataset(population)), uuid.uuid4().hex
+    found = problem(api.create(body, key=key), 409, "budget-exhausted")
+    assert population in found["detail"]
+    assert api.create(body | {"budget": {"rho": 0.05}}, key=key).status_code == 202
+
+
+def test_many_at_once_never_exceed_the_cap(api: Api) -> None:
+    population = api.population(cap={"rho": 0.875})
+    body = release_body(api.ready_dataset(population), budget={"rho": 0.125})
+    with ThreadPoolExecutor(CONCURRENT) as pool:
+        answers = list(pool.map(lambda _: api.create(body), range(CONCURRENT)))
+    statuses = [answer.status_code for answer in answers]
+    assert statuses.count(202) == 7
+    for answer in answers:
+        if answer.status_code != 202:
+            problem(answer, 409, "budget-exhausted")
+    assert api.budget(population)["rho_left"] == 0
+    verified = api.all.get(f"/v1/populations/{population}/ledger/verify").json()
+    assert verified["ok"] and verified["entries"] == 8
+
+
+def test_the_same_request_at_once_creates_one_release(api: Api) -> None:
+    population = api.population()
+    body, key = release_body(api.ready_dataset(population)), uuid.uuid4().hex
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda _: api.create(body, key=key), range(12)))
+    assert {answer.status_code for answer in answers} == {202}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert api.budget(population)["rho_reserved"] == 0.1
+
+
+def test_dry_run_reserves_nothing_and_needs_no_rows(api: Api) -> None:
+    population = api.population(cap={"rho": 0.01})
+    release = api.release(api.dataset(population), dry_run=True)
+    found = api.all.get(f"/v1/releases/{release}").json()
+    assert found["dry_run"] and found["state"] == "queued" and found["rho_spent"] == 0
+    assert api.budget(population)["rho_left"] == 0.01
+    cancelled = api.all.post(f"/v1/releases/{release}/cancel").json()
+    assert cancelled["state"] == "cancelled"
+
+
+def test_cancelling_a_queued_release_returns_its_reservation(api: Api) -> None:
+    population = api.population()
+    release = api.release(api.ready_dataset(population))
+    for _ in range(2):
+        answer = api.role("curator").post(f"/v1/releases/{release}/cancel")
+        assert answer.status_code == 200 and answer.json()["state"] == "cancelled"
+        assert answer.json()["finished_at"]
+    assert api.budget(population)["rho_left"] == 1.0
+    with api.session() as session, session.begin():
+        assert progress.start(session, uuid.UUID(release)) is None
+    missing = api.all.post(f"/v1/releases/{uuid.uuid4()}/cancel")
+    problem(missing, 404, "not-found")
+
+
+def test_cancelling_a_running_release_asks_the_worker(api: Api) -> None:
+    population = api.population()
+    release = api.release(api.ready_dataset(population))
+    epoch = claim(api, release)
+    charge(api, release, epoch, 3 * 10**10)
+    answer = api.all.post(f"/v1/releases/{release}/cancel").json()
+    assert (answer["state"], answer["cancel_requested"]) == ("running", True)
+    assert answer["rho_spent"] == 0.03
+    with api.session() as session, session.begin():
+        assert not progress.report(
+            session, uuid.UUID(release), done=1, total=3, spent_units=3 * 10**10
+        )
+        ledger.finish(session, uuid.UUID(release), epoch=epoch)
+        assert progress.finish(session, uuid.UUID(release), "cancelled")
+    budget = api.budget(population)
+    assert (budget["rho_spent"], budget["rho_reserved"]) == (0.03, 0.0)
+    assert budget["epsilon_spent"] == epsilon_of_units(3 * 10**10, 1e-9)
+
+
+def test_an_ended_release_cannot_be_cancelled(api: Api) -> None:
+    release = api.release(api.ready_dataset(api.population()))
+    with api.session() as session, session.begin():
+        error = {"title": "Worker lost", "detail": "try again"}
+        assert progress.finish(session, uuid.UUID(release), "failed", error=error)
+        assert not progress.finish(session, uuid.UUID(release), "succeeded")
+    problem(api.all.post(f"/v1/releases/{release}/cancel"), 409, "conflict")
+    found = api.all.get(f"/v1/releases/{release}").json()
+    assert (found["state"], found["error"]) == ("failed", error)
+
+
+def test_deleting_a_dataset_asks_its_running_release_to_stop(api: Api) -> None:
+    dataset = api.ready_dataset(api.population())
+    release = api.release(dataset)
+    claim(api, release)
+    assert api.all.delete(f"/v1/datasets/{dataset}").status_code == 204
+    found = api.all.get(f"/v1/releases/{release}").json()
+    assert (found["state"], found["cancel_requested"]) == ("running", True)
+
+
+def test_pagination(api: Api) -> None:
+    population = api.population()
+    dataset = api.ready_dataset(population)
+    made = [api.release(dataset, budget={"rho": 0.01}) for _ in range(5)]
+    found = [item["id"] for page in pages(api.all, "/v1/releases", 2) for item in page]
+    assert found[:5] == made[::-1] and len(set(found)) == len(found)

@@ -1,0 +1,108 @@
+"""Who may call what: every endpoint against every role."""
+
+import uuid
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+
+from .support import Api, problem, release_body
+
+ROLES = ("admin", "curator", "analyst")
+ANY = set(ROLES)
+NOBODY = uuid.UUID(int=0)
+
+# method, path, body, scopes that may call it
+CALLS: list[tuple[str, str, Any, set[str]]] = [
+    ("POST", "/v1/keys", {"name": "k", "scopes": ["analyst"]}, {"admin"}),
+    ("GET", "/v1/keys", None, {"admin"}),
+    ("DELETE", "/v1/keys/{key_id}", None, {"admin"}),
+    ("POST", "/v1/populations", {"name": "p", "cap": {"rho": 1.0}, "delta": 1e-9}, {"admin"}),
+    ("GET", "/v1/populations", None, ANY),
+    ("GET", "/v1/populations/{population_id}", None, ANY),
+    ("GET", "/v1/populations/{population_id}/ledger", None, {"curator"}),
+    ("GET", "/v1/populations/{population_id}/ledger/verify", None, {"curator"}),
+    ("POST", "/v1/datasets", {}, {"curator"}),
+    ("PUT", "/v1/datasets/{dataset_id}/content", None, {"curator"}),
+    ("GET", "/v1/datasets", None, {"curator"}),
+    ("GET", "/v1/datasets/{dataset_id}", None, {"curator"}),
+    ("DELETE", "/v1/datasets/{dataset_id}", None, {"curator"}),
+    ("GET", "/v1/mechanisms", None, ANY),
+    ("POST", "/v1/releases/preview", release_body(str(NOBODY)), {"curator"}),
+    ("POST", "/v1/releases", release_body(str(NOBODY)), {"curator"}),
+    ("GET", "/v1/releases", None, {"curator", "analyst"}),
+    ("GET", "/v1/releases/{release_id}", None, {"curator", "analyst"}),
+    ("GET", "/v1/releases/{release_id}/events", None, {"curator", "analyst"}),
+    ("POST", "/v1/releases/{release_id}/cancel", None, {"curator"}),
+    ("POST", "/v1/releases/{release_id}/publish", None, {"curator"}),
+    ("GET", "/v1/releases/{release_id}/artifacts/{name}", None, {"curator", "analyst"}),
+    ("POST", "/v1/releases/{release_id}/answers", {"workload": []}, {"analyst"}),
+    ("POST", "/v1/releases/{release_id}/samples", {"rows": 1}, {"analyst"}),
+    ("GET", "/metrics", None, ANY),
+]
+OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
+
+
+def test_every_endpoint_is_in_the_matrix(api: Api) -> None:
+    schema = api.app.openapi()
+    served = {
+        (method.upper(), path) for path, methods in schema["paths"].items() for method in methods
+    }
+    assert served == {(method, path) for method, path, _, _ in CALLS} | OPEN
+
+
+def test_routes_have_descriptions(api: Api) -> None:
+    for methods in api.app.openapi()["paths"].values():
+        for operation in methods.values():
+            assert operation["description"]
+    assert all(route.description for route in api.app.routes if isinstance(route, APIRoute))
+
+
+@pytest.mark.parametrize(("method", "path", "body", "allowed"), CALLS)
+def test_matrix(api: Api, method: str, path: str, body: Any, allowed: set[str]) -> None:
+    names = ("key_id", "population_id", "dataset_id", "release_id")
+    url = path.format(**dict.fromkeys(names, NOBODY), name="synthetic.csv")
+    with api.client(None) as nobody, api.client("scrim_wrong") as stranger:
+        for client in (nobody, stranger):
+            answer = client.request(method, url, json=body)
+            problem(answer, 401, "unauthorized")
+            assert answer.headers["www-authenticate"] == "Bearer"
+    for role in ROLES:
+        answer = api.role(role).request(  # type: ignore[arg-type]
+            method, url, json=body, headers={"Idempotency-Key": uuid.uuid4().hex}
+        )
+        if role in allowed:
+            # The thing does not exist, or the body is poor: but the caller may ask.
+            assert answer.status_code in {200, 201, 404, 415, 422}, answer.text
+        else:
+            found = problem(answer, 403, "scope-missing")
+            assert all(scope in found["detail"] for scope in allowed)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_health_needs_no_key(api: Api, path: str) -> None:
+    with api.client(None) as nobody:
+        assert nobody.get(path).status_code == 200
+
+
+def test_analysts_see_published_releases_only(api: Api) -> None:
+    dataset = api.ready_dataset(api.population())
+    hidden, shown = api.release(dataset), api.release(dataset, publish=True)
+    api.finish(hidden, {"synthetic.csv": b"a"})
+    api.finish(shown, {"synthetic.csv": b"b"})
+    analyst, curator = api.role("analyst"), api.role("curator")
+
+    def listed(client: Any) -> set[str]:
+        return {item["id"] for item in client.get("/v1/releases?limit=200").json()["items"]}
+
+    assert listed(curator) >= {hidden, shown}
+    assert listed(analyst) >= {shown}
+    assert hidden not in listed(analyst)
+    parts = ("", "/events", "/artifacts/synthetic.csv")
+    for part in parts:
+        problem(analyst.get(f"/v1/releases/{hidden}{part}"), 404, "not-found")
+        assert analyst.get(f"/v1/releases/{shown}{part}").status_code == 200
+    problem(analyst.post(f"/v1/releases/{hidden}/samples", json={"rows": 1}), 404, "not-found")
+    assert curator.post(f"/v1/releases/{hidden}/publish").json()["published"] is True
+    for part in parts:
+        assert analyst.get(f"/v1/releases/{hidden}{part}").status_code == 200

@@ -1,0 +1,171 @@
+"""One contract for the local folder and for S3."""
+
+import asyncio
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from service.embedded import find_free_port, wait_until
+from service.storage import Storage, open_storage
+
+MEBIBYTE = 2**20
+
+
+@pytest.fixture(scope="module")
+def s3_endpoint() -> Iterator[str]:
+    """A server that speaks S3."""
+    port = find_free_port()
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    endpoint = f"http://127.0.0.1:{port}"
+
+    def answers() -> bool:
+        try:
+            return httpx.get(f"{endpoint}/moto-api/").status_code < 500
+        except httpx.TransportError:
+            return False
+
+    try:
+        wait_until(answers, timeout=30, what="the S3 server")
+        yield endpoint
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.fixture(params=["folder", "s3"])
+def storage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Storage]:
+    if request.param == "folder":
+        with tempfile.TemporaryDirectory(prefix="scrim-test-") as folder:
+            yield open_storage(f"file://{folder}/with%20space")
+        return
+    endpoint = request.getfixturevalue("s3_endpoint")
+    for name, value in {
+        "AWS_ENDPOINT": endpoint,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+    }.items():
+        monkeypatch.setenv(name, value)
+    bucket = f"bucket-{uuid.uuid4().hex}"
+    assert httpx.put(f"{endpoint}/{bucket}").status_code == 200
+    yield open_storage(f"s3://{bucket}/some/prefix")
+
+
+async def arriving(*pieces: bytes) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+
+
+def put(storage: Storage, key: str, *pieces: bytes) -> None:
+    async def run() -> None:
+        await storage.put(key, arriving(*pieces))
+
+    asyncio.run(run())
+
+
+def get(storage: Storage, key: str, start: int = 0, end: int | None = None) -> bytes:
+    async def run() -> bytes:
+        return b"".join([piece async for piece in storage.get(key, start=start, end=end)])
+
+    return asyncio.run(run())
+
+
+def test_what_was_put_comes_back(storage: Storage) -> None:
+    content = os.urandom(11 * MEBIBYTE)
+    put(storage, "a/b", content[:7], content[7 : 6 * MEBIBYTE], content[6 * MEBIBYTE :])
+    assert get(storage, "a/b") == content
+    assert b"".join(storage.read("a/b")) == content
+    storage.write("a/c", iter([b"one", b"two"]))
+    assert get(storage, "a/c") == b"onetwo"
+
+
+def test_ranges(storage: Storage) -> None:
+    storage.write("key", [b"0123456789"])
+    assert get(storage, "key", 2, 5) == b"234"
+    assert get(storage, "key", 7) == b"789"
+    assert b"".join(storage.read("key", start=9)) == b"9"
+
+
+def test_an_interrupted_put_leaves_nothing(storage: Storage) -> None:
+    async def breaking() -> AsyncIterator[bytes]:
+        for _ in range(12):
+            yield bytes(MEBIBYTE)
+        raise ConnectionError("gone")
+
+    async def run() -> None:
+        await storage.put("a/b", breaking())
+
+    with pytest.raises(ConnectionError, match="gone"):
+        asyncio.run(run())
+    assert storage.keys("a") == []
+    with pytest.raises(FileNotFoundError):
+        get(storage, "a/b")
+
+
+def test_deleting(storage: Storage) -> None:
+    for key in ("one/x", "one/y/z", "onemore/x"):
+        storage.write(key, [b"x"])
+    storage.delete_all("one")
+    assert storage.keys("one") == []
+    assert storage.keys("onemore") == ["onemore/x"]
+    storage.delete("onemore/x")
+    storage.delete("onemore/x")
+
+
+def test_content_is_named_by_its_hash_and_kept_once(storage: Storage) -> None:
+    stored = storage.write_content("artifacts", iter([b"one", b"two"]))
+    digest = hashlib.sha256(b"onetwo").hexdigest()
+    assert (stored.sha256, stored.size) == (digest, 6)
+    assert storage.write_content("artifacts", [b"onetwo"]) == stored
+    assert storage.keys("artifacts") == [stored.key]
+    assert storage.keys("drafts") == []
+    assert get(storage, stored.key) == b"onetwo"
+
+
+def test_check_passes_and_leaves_nothing(storage: Storage) -> None:
+    storage.check()
+    assert storage.keys("probes") == []
+
+
+def test_a_place_that_cannot_be_is_refused(data_dir: Path) -> None:
+    (data_dir / "file").write_text("in the way")
+    with pytest.raises(OSError):
+        open_storage(f"file://{data_dir}/file/objects")
+
+
+def test_memory_is_constant() -> None:
+    program = """
+import asyncio, os, resource, sys
+from service.storage import open_storage
+async def arriving():
+    for _ in range(400):
+        yield bytes(2**20)
+async def main():
+    storage = open_storage(sys.argv[1])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    await storage.put("big", arriving())
+    async for piece in storage.get("big"):
+        pass
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, flush=True)
+    # The storage's own threads may still let go of Python objects, which an exit would trip over.
+    os._exit(0)
+asyncio.run(main())
+"""
+    with tempfile.TemporaryDirectory(prefix="scrim-test-") as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", program, f"file://{folder}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert int(done.stdout) < 100
