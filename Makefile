@@ -10,7 +10,7 @@ DATA ?= ../shared/data
 export SCRIM_BENCHMARK_DATA := $(abspath $(DATA))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long check format mutants bench bench-core clean
+.PHONY: help setup demo test test-long check format mutants bench bench-core bench-service revision clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -22,6 +22,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable '.[embedded,dev]'
 	touch $@
+
+demo: setup ## upload an example table to an embedded stack and release it, into ./demo-output
+	$(BIN)/scrim demo --output demo-output
 
 test: setup check ## check the code, then run the tests
 	$(BIN)/pytest -n 2 --dist worksteal -q
@@ -42,7 +45,13 @@ format: setup ## format the code
 mutants: setup ## plant known privacy bugs one by one; each must fail a test
 	$(BIN)/python -m tests.mutants
 
-bench: bench-core ## all benchmarks
+bench: bench-core bench-service ## all benchmarks
+
+bench-service: setup ## accepted releases, reads, uploads and ledger operations per second
+	$(BIN)/python -m benchmarks.service
+
+revision: setup ## start a migration: make revision NAME=what_changes
+	$(BIN)/alembic revision --rev-id $$(printf '%04d' $$(($$(ls migrations/versions/*.py | wc -l) + 1))) -m "$(NAME)"
 
 bench-core: setup ## counting, product answers, one MWEM round, accuracy on ADULT reduced
 	$(BIN)/python -m benchmarks.core
