@@ -6,6 +6,7 @@ releases rows. To add a mechanism, write its class here and add it to the union 
 
 import math
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
@@ -58,12 +59,26 @@ class MechanismSpec(Spec):
         """The value of `name` that stands for this mechanism."""
         return str(get_args(cls.model_fields["name"].annotation)[0])
 
+    def choose_measured(self, asked: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """The marginals to measure for those that are asked, where nobody named others."""
+        return asked
+
     def plan(self, groups: int, units: int) -> Any:
         """Divide a budget over the operations on that many groups, rounding down."""
         raise NotImplementedError
 
 
-class Gaussian(MechanismSpec):
+class OneShotSpec(MechanismSpec):
+    """A mechanism that measures everything once, before it fits anything."""
+
+    def plan(self, groups: int, units: int) -> OneShot:
+        """An equal share for each group."""
+        if units < groups:
+            raise SpecError(f"the budget is too small for {groups} marginals; ask for fewer")
+        return OneShot(measure=units // groups)
+
+
+class Gaussian(OneShotSpec):
     """Noisy answers only: every marginal is measured once with discrete Gaussian noise."""
 
     paper: ClassVar[str] = (
@@ -76,12 +91,6 @@ class Gaussian(MechanismSpec):
     consistent: bool = True
     """Make overlapping marginals agree by generalised least squares, which also lowers the error.
     Otherwise the answers are the raw measurements."""
-
-    def plan(self, groups: int, units: int) -> OneShot:
-        """An equal share for each group."""
-        if units < groups:
-            raise SpecError(f"the budget is too small for {groups} marginals; ask for fewer")
-        return OneShot(measure=units // groups)
 
 
 class AdaptiveSpec(MechanismSpec):
@@ -148,8 +157,40 @@ class Pep(AdaptiveSpec):
     measurement are left alone."""
 
 
-Mechanism = Annotated[Gaussian | Mwem | Pep, ToldApartBy("name")]
+class RelaxedProjection(OneShotSpec):
+    """A mixture of product distributions fitted to marginals that are measured once."""
+
+    paper: ClassVar[str] = (
+        "Aydore et al. (2021); Liu, Tang, Vietri, Wu (2023), appendix B.4 (RP), with softmax as in "
+        "Liu, Vietri, Wu (2021), appendix B.2"
+    )
+
+    name: Literal["relaxed_projection"]
+    """Always `relaxed_projection`."""
+    components: Annotated[int, Field(ge=1, le=100_000)] = 1000
+    """Number of product distributions in the mixture."""
+    steps: Annotated[int, Field(ge=1, le=100_000)] = 1500
+    """Upper bound on the optimiser's steps; it stops earlier when the fit is as close as the noise."""
+    learning_rate: Annotated[float, Field(gt=0, le=10)] = 0.2
+    """Step size of the optimiser (Adam)."""
+
+    def choose_measured(self, asked: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """All one- and two-way marginals below the asked ones.
+
+        Their cells are large against the noise, and a mixture of products carries what they say
+        over to the higher orders; measuring those directly spreads the budget too thin.
+        """
+        chosen = {
+            subset: None
+            for order in (1, 2)
+            for marginal in asked
+            for subset in combinations(marginal, order)
+        }
+        return list(chosen)
+
+
+Mechanism = Annotated[Gaussian | Mwem | Pep | RelaxedProjection, ToldApartBy("name")]
 """A mechanism with its parameters."""
 
-MECHANISMS: tuple[type[MechanismSpec], ...] = (Gaussian, Mwem, Pep)
+MECHANISMS: tuple[type[MechanismSpec], ...] = (Gaussian, Mwem, Pep, RelaxedProjection)
 """Every mechanism, in the order of the catalogue."""

@@ -50,9 +50,10 @@ def plan(release: ReleaseSpec, schema: Schema, protection: Protection, units: in
 
 
 def measured_marginals(release: ReleaseSpec, schema: Schema) -> list[tuple[str, ...]]:
-    """The marginals the mechanism may measure: its own `measure`, or else the workload."""
+    """The marginals the mechanism may measure: its own `measure`, or else its own choice."""
     items = release.mechanism.measure or release.workload
-    return list(dict.fromkeys(marginal for item in items for marginal in item.expand(schema)))
+    named = list(dict.fromkeys(marginal for item in items for marginal in item.expand(schema)))
+    return named if release.mechanism.measure else release.mechanism.choose_measured(named)
 
 
 def check(release: ReleaseSpec, schema: Schema) -> None:

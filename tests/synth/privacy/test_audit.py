@@ -29,6 +29,7 @@ AUDITED: dict[str, dict[str, Any]] = {
     "gaussian": {"name": "gaussian"},
     "mwem": {"name": "mwem", "rounds": 1, "passes": 4},
     "pep": {"name": "pep", "rounds": 1, "passes": 4},
+    "relaxed_projection": {"name": "relaxed_projection", "components": 2, "steps": 3},
 }
 PAIRS = {
     "add_remove": (ADD_REMOVE, [[0]] * 3, [[0]] * 3 + [[1]]),
