@@ -82,6 +82,7 @@ def run(
         if release.outputs.certify is not None:
             certified = _certify(release, vault, split, queries, model.rows, codes)
         rows = draw_values(table.schema, codes, np.random.default_rng([seed, 1]))
+    vault.close()
     return Release(
         rows=rows,
         answers=model.answer(release.workload) if release.outputs.answers else None,

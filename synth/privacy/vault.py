@@ -136,6 +136,11 @@ class Vault:
         done = self._perform("certify", f"{queries.size} queries", sampler, true_error)
         return CertifiedError(int(done.values[0]), done.scale)
 
+    def close(self) -> None:
+        """Refuse a journal that holds more than this release asked for: it belongs to another."""
+        if self._recorded:
+            raise JournalMismatch(f"the journal holds {len(self._recorded)} more operations")
+
     def _perform(
         self, kind: str, asked: str, sampler: noise.Sampler, true_values: Callable[[], Counts]
     ) -> Operation:
