@@ -1,0 +1,243 @@
+"""Real workers and a real reaper, killed where it hurts: jobs end, and nothing is charged twice."""
+
+import csv
+import json
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pyarrow.parquet as pq
+import pytest
+import redis
+from sqlalchemy import text
+
+from service.doorbell import RUN
+from service.embedded import Command
+from tests.worker.support import OWNED_SCHEMA, Stack, await_that, running_stack
+
+pytestmark = pytest.mark.e2e
+
+FINAL = {"succeeded", "failed", "cancelled"}
+# The worker's first child dies of each of these in turn; each time a fresh one takes over.
+# A worker as it is, but with everything imported (not run) before it forks: that saves seconds
+# whenever a child is replaced.
+WORKER = (
+    "-c",
+    "import worker.ingest, worker.models, worker.releases, worker.__main__ as main; main.main()",
+)
+LABELS = "during-ingest,before-commit,after-commit,before-artifacts,after-artifacts-before-finish"
+
+
+class Live:
+    """An installation with workers."""
+
+    def __init__(self, stack: Stack, broker: "redis.Redis", held: ExitStack) -> None:
+        self.stack = stack
+        self.broker = broker
+        self._held = held
+
+    def start(self, name: str, *arguments: str, **changes: str) -> Command:
+        process = self.stack.process(name, *arguments, **changes)
+        process.start()
+        self._held.callback(process.stop)
+        return process
+
+    def await_end(self, release: UUID) -> dict[str, Any]:
+        shown: dict[str, Any] = {}
+
+        def has_ended() -> bool:
+            shown.update(self.stack.release(release))
+            return shown["state"] in FINAL
+
+        await_that(has_ended, "end of a release")
+        return shown
+
+    def await_ready(self, dataset: UUID) -> None:
+        def is_ready() -> bool:
+            state = self.stack.show("datasets", dataset)["state"]
+            assert state != "rejected"
+            return bool(state == "ready")
+
+        await_that(is_ready, "ingest of a dataset")
+
+
+def marks(place: Path) -> list[Path]:
+    """The files that tell a worker not to die, because another one has."""
+    return [place / f"crashed-{label}" for label in LABELS.split(",")]
+
+
+@pytest.fixture(scope="module")
+def live(postgres_url: str, valkey_url: str, folder: Path) -> Iterator[Live]:
+    place = folder / "live"
+    place.mkdir()
+    for mark in marks(place):
+        mark.touch()
+    broker_url = valkey_url.removesuffix("/0") + "/1"
+    with ExitStack() as held:
+        stack = held.enter_context(
+            running_stack(
+                postgres_url,
+                broker_url,
+                place,
+                SCRIM_LEASE_SECONDS="1.5",
+                SCRIM_REAPER_SECONDS="0.1",
+                SCRIM_RING_SECONDS="1",
+                SCRIM_MODEL_TIMEOUT_SECONDS="60",
+            )
+        )
+        broker = held.enter_context(redis.Redis.from_url(broker_url))
+        live = Live(stack, broker, held)
+        live.start("reaper", "-m", "worker.reaper")
+        live.start("worker", *WORKER, "--concurrency=3", SCRIM_CRASH_AT=LABELS)
+        yield live
+        stack.check()
+
+
+def test_killed_at_every_point(live: Live) -> None:
+    """One worker after the other dies; the job ends as if none had."""
+    stack = live.stack
+    for mark in marks(stack.folder):
+        mark.unlink()
+    population = stack.population()
+    dataset = stack.uploaded(population)
+    live.await_ready(dataset)
+    release = stack.submit(dataset, outputs={"rows": 60, "certify": {}})
+    shown = live.await_end(release)
+    assert shown["state"] == "succeeded", shown
+    assert all(mark.exists() for mark in marks(stack.folder))
+    # Rows, three rounds of two operations, certify: each journaled once, whoever did it.
+    journal = stack.journal(release)
+    assert [each.kind for each in journal] == ["rows", *["select", "measure"] * 3, "certify"]
+    spent = sum(each.price_units for each in journal)
+    account = stack.account(population)
+    assert (account.spent_units, account.reserved_units) == (spent, 0)
+    assert shown["rho_spent"] == spent / 1e12
+    # One of the five deaths was the ingest's; on a busy machine a lease may be lost besides.
+    assert stack.reservation(release).lease_epoch >= len(LABELS.split(","))
+    lines = stack.artifact(release, "synthetic.csv").decode().splitlines()
+    assert len(list(csv.reader(lines))) == 61
+    # Nothing half-done is left of the ingest that was killed.
+    assert not stack.objects(f"datasets/{dataset}/uploads")
+    tables = stack.folder / "objects" / "datasets" / str(dataset) / "tables"
+    epochs = {path.relative_to(tables).parts[0] for path in stack.objects(f"datasets/{dataset}")}
+    assert len(epochs) == 1 and epochs != {"1"}
+
+
+def test_answers_and_samples(live: Live) -> None:
+    stack = live.stack
+    dataset = stack.uploaded()
+    live.await_ready(dataset)
+    release = stack.submit(dataset)
+    assert live.await_end(release)["state"] == "succeeded"
+    asked = {"workload": [{"type": "marginals", "attributes": [["sex"]]}]}
+    answer = stack.http.post(f"/v1/releases/{release}/answers", json=asked)
+    assert answer.status_code == 200, answer.text
+    assert sum(each["fraction"] for each in answer.json()["items"]) == pytest.approx(1)
+    drawn = stack.http.post(f"/v1/releases/{release}/samples", json={"rows": 7})
+    assert drawn.status_code == 200, drawn.text
+    assert len(drawn.text.splitlines()) == 8
+    # Answers do not stay in the broker, and jobs never leave one there.
+    assert not live.broker.keys("celery-task-meta-*")
+
+
+def test_rings_that_come_twice_or_not_at_all(live: Live) -> None:
+    stack = live.stack
+    population = stack.population()
+    dataset = stack.uploaded(population)
+    live.await_ready(dataset)
+    twice = stack.submit(dataset)
+    for _ in range(3):
+        stack.context.doorbell.ring(RUN, str(twice))
+    assert live.await_end(twice)["state"] == "succeeded"
+    assert len(stack.journal(twice)) == 7
+    # The broker forgets everything; the reaper rings again.
+    lost = stack.submit(dataset)
+    live.broker.flushdb()
+    assert live.await_end(lost)["state"] == "succeeded"
+    spent = sum(each.price_units for job in (twice, lost) for each in stack.journal(job))
+    assert stack.account(population).spent_units == spent
+
+
+CANARY = "kanarienvogel"
+
+
+def test_no_value_of_a_row_shows_anywhere(live: Live) -> None:
+    """T8: whatever stands in a row, and whatever becomes of the file, nobody ever reads it."""
+    stack = live.stack
+    population = stack.population(unit="person", max_rows_per_person=3)
+    header = b"sex,age,town,pid,secret\n"
+    rows = "".join(
+        f"{CANARY}-{number},{CANARY},{CANARY} {number},{CANARY}.{number // 4},{CANARY}\n"
+        for number in range(200)
+    ).encode()
+    ragged, unowned = header + rows + f"{CANARY},1\n".encode(), header + f"{CANARY},1,a,,".encode()
+    responses: list[str] = []
+    for content, state in ((header + rows, "ready"), (ragged, "rejected"), (unowned, "rejected")):
+        dataset = stack.dataset(population, OWNED_SCHEMA)
+        stack.upload(dataset, content)
+        await_that(lambda d=dataset, s=state: stack.show("datasets", d)["state"] == s, state)  # type: ignore[misc]
+        responses.append(json.dumps(stack.show("datasets", dataset)))
+        if state == "ready":
+            release = stack.submit(dataset, outputs={"rows": 60, "formats": ["csv", "parquet"]})
+            responses.append(json.dumps(live.await_end(release)))
+            assert '"state": "succeeded"' in responses[-1]
+            responses += [
+                stack.http.get(f"/v1/releases/{release}/events").text,
+                stack.http.get(f"/v1/populations/{population}/ledger").text,
+            ]
+    kept = list(everything(stack, responses))
+    assert [name for name, content in kept if CANARY.encode() in content] == []
+    # The search finds what is public: a declared name, in the database and in every kind of file.
+    public = " ".join(name for name, content in kept if b"town" in content)
+    assert all(part in public for part in ("responses", "dataset", "unpacked", "/artifacts/"))
+
+
+def everything(stack: Stack, responses: list[str]) -> Iterator[tuple[str, bytes]]:
+    """All that is kept or told anywhere: files, logs, answers, tables, and artifacts unpacked."""
+    yield "responses", "".join(responses).encode()
+    yield "logs", stack.logs()
+    for path in stack.folder.rglob("*"):
+        if path.is_file():
+            yield str(path), path.read_bytes()
+            if path.read_bytes().startswith(b"PAR1"):
+                yield f"{path}, unpacked", str(pq.read_table(path).to_pydict()).encode()
+    with stack.owner.connect() as connection:
+        tables = connection.execute(
+            text(
+                "SELECT format('%I.%I', table_schema, table_name) FROM information_schema.tables"
+                " WHERE table_schema IN ('public', 'ledger') AND table_type = 'BASE TABLE'"
+            )
+        ).scalars()
+        for table in tables.all():
+            # Bytes as text, so that a canary inside of them would be seen as well.
+            rows = connection.execute(text(f"SELECT t::text FROM {table} AS t")).scalars().all()
+            yield table, "\n".join(rows).encode()
+            hexadecimal = "\n".join(rows)
+            for chunk in re.findall(r"\\x((?:[0-9a-f]{2})+)", hexadecimal):
+                yield f"{table}, decoded", bytes.fromhex(chunk)
+
+
+def test_children_die_with_their_worker(live: Live) -> None:
+    worker = live.start("short-lived", "-m", "worker", "--queue=fast")
+    children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children")
+    await_that(lambda: bool(children.read_text().split()), "a child of the worker")
+    pids = [int(pid) for pid in children.read_text().split()]
+    os.kill(worker.pid, signal.SIGKILL)
+
+    def are_gone() -> bool:
+        return not any(_is_alive(pid) for pid in pids)
+
+    await_that(are_gone, "end of the children")
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"

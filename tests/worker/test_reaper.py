@@ -1,0 +1,188 @@
+"""Jobs that nobody works on are rung for again, or come to an end."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from service.doorbell import INGEST, JOBS, RUN
+from service.ledger import repository as ledger
+from tests.worker.support import Stack
+from worker.lease import DryRunLease
+from worker.reaper import Reaper
+
+MAX_ATTEMPTS = 3
+
+
+@pytest.fixture
+def stack(stack: Stack) -> Iterator[Stack]:
+    """With an empty queue, and nothing that an earlier test left waiting."""
+    stack.scalar(
+        "UPDATE release SET state = 'cancelled', finished_at = now()"
+        " WHERE state IN ('queued', 'running')"
+    )
+    stack.scalar("UPDATE dataset SET state = 'rejected' WHERE state = 'ingesting'")
+    stack.context.broker.flushdb()
+    yield stack
+
+
+@pytest.fixture
+def rings(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """What was rung for, from now on."""
+    heard: list[tuple[str, str]] = []
+    doorbell = stack.context.doorbell
+    ring = doorbell.ring
+
+    def hear(task: str, identifier: str, **named: Any) -> None:
+        heard.append((task, identifier))
+        ring(task, identifier, **named)
+
+    monkeypatch.setattr(doorbell, "ring", hear)
+    return heard
+
+
+def reaper(stack: Stack, *, ring_seconds: float = 3600) -> Reaper:
+    return Reaper(stack.context, ring_seconds=ring_seconds, max_attempts=MAX_ATTEMPTS)
+
+
+def age(stack: Stack, release: UUID) -> None:
+    stack.scalar("UPDATE release SET rang_at = now() - interval '1 day' WHERE id = :id", id=release)
+
+
+def claim(stack: Stack, release: UUID) -> None:
+    with stack.context.engine.begin() as connection:
+        ledger.claim(connection, release, holder="worker", lease_seconds=60)
+
+
+def attempt(stack: Stack, release: UUID, times: int) -> None:
+    for _ in range(times):
+        stack.scalar(
+            "INSERT INTO release_event (release_id, seq, kind, payload)"
+            " SELECT :id, max(seq) + 1, 'state', '{\"state\": \"running\"}'"
+            " FROM release_event WHERE release_id = :id",
+            id=release,
+        )
+
+
+def test_lost_rings_are_repeated_once(
+    stack: Stack, dataset: UUID, rings: list[tuple[str, str]]
+) -> None:
+    release = stack.submit(dataset)
+    rings.clear()
+    stack.context.broker.flushdb()
+    reaper(stack).sweep()
+    assert rings == [], "it was rung for a moment ago"
+    age(stack, release)
+    reaper(stack).sweep()
+    reaper(stack).sweep()
+    assert rings == [(RUN, str(release))]
+    # While the message waits in the queue, the workers are busy and nothing was lost.
+    age(stack, release)
+    assert stack.context.doorbell.depth(JOBS) == 1
+    reaper(stack).sweep()
+    assert len(rings) == 1
+
+
+def test_a_live_lease_is_left_alone(
+    stack: Stack, dataset: UUID, rings: list[tuple[str, str]]
+) -> None:
+    release = stack.submit(dataset)
+    stack.context.broker.flushdb()
+    claim(stack, release)
+    age(stack, release)
+    rings.clear()
+    reaper(stack).sweep()
+    assert rings == []
+    stack.expire_lease(release)
+    reaper(stack).sweep()
+    assert rings == [(RUN, str(release))]
+
+
+def test_dry_runs(stack: Stack, dataset: UUID, rings: list[tuple[str, str]]) -> None:
+    release = stack.submit(dataset, dry_run=True)
+    stack.context.broker.flushdb()
+    age(stack, release)
+    rings.clear()
+    with DryRunLease.claimed(stack.context.engine, release) as lease:
+        assert lease is not None
+        reaper(stack).sweep()
+        assert rings == []
+    reaper(stack).sweep()
+    assert rings == [(RUN, str(release))]
+    attempt(stack, release, MAX_ATTEMPTS)
+    reaper(stack).sweep()
+    assert stack.release(release)["state"] == "failed"
+
+
+def test_giving_up(stack: Stack, population: UUID, dataset: UUID) -> None:
+    release = stack.submit(dataset)
+    attempt(stack, release, MAX_ATTEMPTS - 1)
+    reaper(stack).sweep()
+    assert stack.release(release)["state"] == "queued"
+    attempt(stack, release, 1)
+    claim(stack, release)
+    reaper(stack).sweep()
+    assert stack.release(release)["state"] == "queued", "a worker is on it"
+    stack.expire_lease(release)
+    reaper(stack).sweep()
+    shown = stack.release(release)
+    assert shown["state"] == "failed" and shown["error"]["type"] == "/problems/gave-up"
+    assert stack.account(population).reserved_units == 0
+
+
+def test_cancelled_after_its_worker_died(stack: Stack, population: UUID, dataset: UUID) -> None:
+    release = stack.submit(dataset)
+    claim(stack, release)
+    stack.cancel(release)
+    reaper(stack).sweep()
+    assert stack.release(release)["state"] == "queued"
+    stack.expire_lease(release)
+    reaper(stack).sweep()
+    assert stack.release(release)["state"] == "cancelled"
+    assert stack.account(population).reserved_units == 0
+
+
+def test_reservations_of_ended_releases_are_closed(
+    stack: Stack, population: UUID, dataset: UUID
+) -> None:
+    release = stack.submit(dataset)
+    stack.scalar(
+        "UPDATE release SET state = 'failed', finished_at = now() WHERE id = :id", id=release
+    )
+    assert stack.account(population).reserved_units > 0
+    reaper(stack).sweep()
+    assert stack.account(population).reserved_units == 0
+    assert stack.reservation(release).state == "closed"
+
+
+def test_datasets(stack: Stack, population: UUID, rings: list[tuple[str, str]]) -> None:
+    dataset = stack.uploaded(population)
+    stack.context.broker.flushdb()
+    rings.clear()
+    patient = reaper(stack)
+    patient.sweep()
+    stack.context.broker.flushdb()
+    patient.sweep()
+    assert rings == [(INGEST, str(dataset))]
+    stack.scalar(
+        "UPDATE dataset SET lease_epoch = :epoch WHERE id = :id", id=dataset, epoch=MAX_ATTEMPTS
+    )
+    patient.sweep()
+    assert stack.show("datasets", dataset)["state"] == "rejected"
+    assert not stack.objects(f"datasets/{dataset}")
+    assert stack.scalar("SELECT count(*) FROM upload WHERE dataset_id = :id", id=dataset) == 0
+
+
+def test_what_fails_does_not_stop_it(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = stack.uploaded()
+    stack.scalar("UPDATE dataset SET state = 'ready' WHERE id = :id", id=dataset)
+
+    def fail(_queue: str) -> int:
+        raise ConnectionError("secret text")
+
+    monkeypatch.setattr(stack.context.doorbell, "depth", fail)
+    reaper(stack).sweep()
+    assert not stack.objects(f"datasets/{dataset}/uploads")
+    assert "reaper_failed" in stack.log.getvalue()
+    assert "secret text" not in stack.log.getvalue()

@@ -1,0 +1,164 @@
+"""The files of a release: written piece by piece, and stored under the hash of their content.
+
+Spreadsheets run a cell that begins like a formula, whoever wrote it. In CSV files such a text, be
+it a cell or the name of a column, gets an apostrophe in front, and so does one that would be
+mistaken for it; numbers are left alone. Parquet files hold every text as it is.
+"""
+
+import csv
+import io
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from service.storage import Storage, StoredContent
+from synth.models.released import AnswerTable
+from synth.run import Release
+from synth.spec.schema import CategoricalColumn, Column, Schema
+from synth.table import Chunk, write_csv, write_parquet
+
+CSV = "text/csv"
+PARQUET = "application/vnd.apache.parquet"
+OCTETS = "application/octet-stream"
+JSON = "application/json"
+CERTIFICATE = "certificate.json"
+MODEL = "model"
+
+CSV_ESCAPING = {
+    "prefix": "'",
+    "before": ["=", "+", "-", "@", "\t", "\r", "\n"],
+    "where": "texts and column names of CSV files that begin so, apart from plain numbers",
+    "undo": "drop the first of the apostrophes that stand before one of these characters",
+}
+"""What a certificate tells about the texts in CSV files."""
+
+_LIKE_A_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+_ROWS_AT_ONCE = 2**16
+_PIECE_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class Written:
+    """An artifact in the storage."""
+
+    stored: StoredContent
+    media_type: str
+
+
+def write_artifacts(
+    storage: Storage, release: Release, formats: Iterable[str], *, folder: Path
+) -> dict[str, Written]:
+    """Store rows, answers and model; returns them by name."""
+    files: dict[str, tuple[Iterable[bytes], str]] = {MODEL: ([release.model.to_bytes()], OCTETS)}
+    schema, rows, answers = release.model.schema, release.rows, release.answers
+    for format_ in formats:
+        if rows is not None:
+            files[f"synthetic.{format_}"] = (
+                (rows_as_csv(schema, rows), CSV)
+                if format_ == "csv"
+                else (_rows_as_parquet(schema, rows, folder), PARQUET)
+            )
+        if answers is not None:
+            files[f"answers.{format_}"] = (
+                (answers_as_csv(answers), CSV)
+                if format_ == "csv"
+                else (_answers_as_parquet(answers, folder), PARQUET)
+            )
+    return {name: store(storage, pieces, kind) for name, (pieces, kind) in files.items()}
+
+
+def store(storage: Storage, pieces: Iterable[bytes], media_type: str) -> Written:
+    """Store one artifact under the hash of its content."""
+    return Written(storage.write_content("artifacts", pieces), media_type)
+
+
+def escaped(text: str) -> str:
+    """A text that no spreadsheet takes for a formula; different texts stay different."""
+    if not _LIKE_A_FORMULA.match(text) or _NUMBER.fullmatch(text):
+        return text
+    return "'" + text
+
+
+def rows_as_csv(schema: Schema, rows: Chunk) -> Iterator[bytes]:
+    """The rows as a CSV file that is safe to open in a spreadsheet."""
+    shown = schema.model_copy(update={"columns": [_escaped_column(c) for c in schema.columns]})
+    renamed = {escaped(name): column for name, column in rows.items()}
+    for first in range(0, max(1, _length(rows)), _ROWS_AT_ONCE):
+        part = {name: values[first : first + _ROWS_AT_ONCE] for name, values in renamed.items()}
+        buffer = io.BytesIO()
+        write_csv(buffer, shown, [part])
+        content = buffer.getvalue()
+        # Names have no line breaks, so the header is the first line.
+        yield content if first == 0 else content[content.index(b"\n") + 1 :]
+
+
+def answers_as_csv(answers: AnswerTable) -> Iterator[bytes]:
+    """The answers as a CSV file that is safe to open in a spreadsheet."""
+    yield b"item,query,fraction,count,standard_error\n"
+    for first in range(0, len(answers.items), _ROWS_AT_ONCE):
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="\n").writerows(
+            (escaped(item), escaped(query), *numbers)
+            for item, query, *numbers in _lines(answers, first, first + _ROWS_AT_ONCE)
+        )
+        yield buffer.getvalue().encode()
+
+
+def _lines(answers: AnswerTable, first: int, last: int) -> Iterator[tuple[Any, ...]]:
+    span = slice(first, last)
+    fractions, counts = answers.fractions[span].tolist(), answers.counts[span].tolist()
+    errors = [None] * len(fractions)
+    if answers.standard_errors is not None:
+        errors = answers.standard_errors[span].tolist()
+    return zip(answers.items[span], answers.queries[span], fractions, counts, errors, strict=True)
+
+
+def _escaped_column(column: Column) -> Column:
+    changes: dict[str, Any] = {"name": escaped(column.name)}
+    if isinstance(column, CategoricalColumn):
+        changes["values"] = [escaped(value) for value in column.values]
+        changes["other"] = escaped(column.other)
+    return column.model_copy(update=changes)
+
+
+def _rows_as_parquet(schema: Schema, rows: Chunk, folder: Path) -> Iterator[bytes]:
+    parts = (
+        {name: values[first : first + _ROWS_AT_ONCE] for name, values in rows.items()}
+        for first in range(0, _length(rows), _ROWS_AT_ONCE)
+    )
+    return _by_way_of_a_file(lambda file: write_parquet(file, schema, parts), folder)
+
+
+def _answers_as_parquet(answers: AnswerTable, folder: Path) -> Iterator[bytes]:
+    errors = answers.standard_errors
+    columns = {
+        "item": pa.array(answers.items, pa.string()),
+        "query": pa.array(answers.queries, pa.string()),
+        "fraction": pa.array(answers.fractions, pa.float64()),
+        "count": pa.array(answers.counts, pa.float64()),
+        "standard_error": pa.nulls(len(answers.items), pa.float64())
+        if errors is None
+        else pa.array(errors, pa.float64()),
+    }
+    return _by_way_of_a_file(lambda file: pq.write_table(pa.table(columns), file), folder)
+
+
+def _by_way_of_a_file(write: Callable[[BinaryIO], None], folder: Path) -> Iterator[bytes]:
+    """What `write` writes, through a nameless file, because it may be larger than memory."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        write(cast(BinaryIO, file))
+        file.seek(0)
+        while piece := file.read(_PIECE_BYTES):
+            yield piece
+
+
+def _length(rows: Chunk) -> int:
+    return len(next(iter(rows.values())))

@@ -1,0 +1,96 @@
+"""The certificate of a release: what was done, for whom, at what price, and what came out, signed.
+
+`certificate.json` is {"certificate": {...}, "signature", "public_key", "algorithm": "ed25519"}, both
+in base64. The signature covers the canonical form of the certificate (`canonical`).
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import Engine, text
+
+from worker.artifacts import CSV_ESCAPING, Written
+from worker.orders import Order
+
+FORMAT = "scrim.certificate/1"
+
+_ENTRIES = text("""
+    SELECT seq, kind, operation, units, hash FROM ledger.audit
+    WHERE account = :population_id AND release_id = :release_id ORDER BY seq
+""")
+
+
+def ledger_entries(engine: Engine, population_id: UUID, release_id: UUID) -> list[dict[str, Any]]:
+    """What the ledger recorded about a release so far."""
+    parameters = {"population_id": population_id, "release_id": release_id}
+    with engine.connect() as connection:
+        return [
+            {
+                "seq": row.seq,
+                "kind": row.kind,
+                "operation": row.operation,
+                "rho_units": row.units,
+                "hash": row.hash.hex(),
+            }
+            for row in connection.execute(_ENTRIES, parameters)
+        ]
+
+
+def complete(
+    content: Mapping[str, Any],
+    order: Order,
+    *,
+    entries: list[dict[str, Any]],
+    artifacts: Mapping[str, Written],
+) -> dict[str, Any]:
+    """What the release says of itself, with what only the service knows."""
+    return {
+        **content,
+        "format": FORMAT,
+        "release_id": str(order.release_id),
+        "dry_run": order.is_dry_run,
+        "population": {
+            "id": str(order.population_id),
+            "name": order.population_name,
+            "delta": order.delta,
+        },
+        "dataset": {
+            "id": str(order.dataset_id),
+            # A dry run has seen no rows, whatever the dataset holds.
+            "content_hash": None if order.shelf is None else order.shelf.content_hash.hex(),
+        },
+        "ledger": entries,
+        "artifacts": {
+            name: {
+                "sha256": written.stored.sha256,
+                "size": written.stored.size,
+                "media_type": written.media_type,
+            }
+            for name, written in artifacts.items()
+        },
+        "csv_escaping": CSV_ESCAPING,
+        "issued_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def canonical(certificate: Mapping[str, Any]) -> bytes:
+    """The bytes that are signed."""
+    return json.dumps(
+        certificate, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    ).encode()
+
+
+def sign(certificate: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
+    """The content of `certificate.json`."""
+    document = {
+        "certificate": certificate,
+        "signature": base64.b64encode(key.sign(canonical(certificate))).decode(),
+        "public_key": base64.b64encode(key.public_key().public_bytes_raw()).decode(),
+        "algorithm": "ed25519",
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode()

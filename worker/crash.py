@@ -1,0 +1,31 @@
+"""Labelled points at which tests kill a worker, to see that its job survives.
+
+`SCRIM_CRASH_AT` names labels, separated by commas. At each of them the first process that comes
+by kills itself, as a power cut would; a mark in `SCRIM_DATA_DIR` keeps the others alive.
+"""
+
+import os
+import signal
+from pathlib import Path
+from typing import Literal
+
+Label = Literal[
+    "before-commit",
+    "after-commit",
+    "during-ingest",
+    "before-settle",
+    "before-artifacts",
+    "after-artifacts-before-finish",
+]
+
+
+def crash_at(label: Label) -> None:
+    """Die here if we are asked to and nobody has done so before."""
+    if label not in os.environ.get("SCRIM_CRASH_AT", "").split(","):
+        return
+    mark = Path(os.environ["SCRIM_DATA_DIR"]) / f"crashed-{label}"
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,211 @@
+"""From an encrypted upload to encrypted chunks of typed rows, in bounded memory.
+
+An attempt writes under its own epoch and becomes true by one fenced update; one that is killed
+leaves only unreadable objects, which the next one removes. The raw upload is deleted at the end.
+"""
+
+import hashlib
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from service.context import Context
+from service.crypto import Unreadable, decrypt_pieces, unwrap_key, upload_purpose
+from service.datasets import ingest, repository
+from service.datasets.schemas import schema_of
+from service.datasets.uploads import PARQUET
+from service.logging import trace_of
+from service.models import Upload
+from service.populations import repository as populations
+from synth.spec.population import Protection
+from synth.spec.schema import Columns, IdentifierColumn, Schema, TwoLevelSchema
+from synth.table import Chunk, TableError, read_csv, read_parquet
+from synth.table.bytestream import stream_of
+from worker.chunks import Shelf
+from worker.crash import crash_at
+from worker.errors import OUTAGES, JobStopped
+from worker.lease import DatasetLease, kept
+from worker.people import keep_bounded_rows
+from worker.spool import spooled
+from worker.uploads import delete_uploads
+
+PARQUET_CELLS = 2**22
+"""How many cells of a Parquet file are decoded at a time."""
+DAMAGED = "the stored upload is damaged; create another dataset and upload the file again"
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """How one table is read, and how many of its rows one owner may have."""
+
+    name: str
+    schema: Schema
+    identifier: str | None = None
+    max_rows: int = 1
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What a claimed dataset asks for."""
+
+    lease: DatasetLease
+    shelf: Shelf
+    plans: list[TablePlan]
+    uploads: dict[str, Upload]
+
+
+def ingest_dataset(context: Context, dataset_id: UUID) -> None:
+    """Ingest a dataset, unless another worker does or it is done."""
+    order = _claim(context, dataset_id)
+    if order is None:
+        return
+    log = context.log.bind(dataset_id=str(dataset_id))
+    log.info("ingest_started")
+    try:
+        with kept(order.lease.renew, seconds=order.lease.seconds, log=log) as check:
+            reason = _attempt(context, order, check)
+            crash_at("before-settle")
+            is_settled = _settle(context, order, reason)
+    except JobStopped as stop:
+        log.info("ingest_stopped", error_type=type(stop).__name__)
+        order.shelf.remove()
+        return
+    except OUTAGES as error:
+        log.warning("ingest_abandoned", error_type=type(error).__name__, trace=trace_of(error))
+        return
+    if not is_settled or reason is not None:
+        order.shelf.remove()
+    if is_settled:
+        log.info("ingest_finished", state="ready" if reason is None else "rejected")
+        delete_uploads(context, dataset_id)
+
+
+def table_plans(schema: Schema | TwoLevelSchema, protection: Protection | None) -> list[TablePlan]:
+    """The tables of a dataset. Public data (no protection) is bounded by its own schema only."""
+    if isinstance(schema, TwoLevelSchema):
+        groups, individuals = schema.groups, schema.individuals
+        return [
+            TablePlan("groups", _keyed(groups.key, groups.columns), groups.key),
+            TablePlan(
+                "individuals",
+                _keyed(individuals.group_key, individuals.columns),
+                individuals.group_key,
+                schema.max_group_size,
+            ),
+        ]
+    if protection is None or protection.unit == "row":
+        return [TablePlan("rows", schema)]
+    (owner,) = (c.name for c in schema.columns if isinstance(c, IdentifierColumn))
+    return [TablePlan("rows", schema, owner, protection.rows)]
+
+
+def _keyed(key: str, columns: Columns) -> Schema:
+    """The table's schema with its key as an identifier."""
+    others = [column for column in columns if column.name != key]
+    identifier = IdentifierColumn(name=key, type="identifier")
+    # Not validated: a table of individuals may have nothing but its key.
+    return Schema.model_construct(columns=[identifier, *others])
+
+
+def _claim(context: Context, dataset_id: UUID) -> _Order | None:
+    settings = context.settings
+    with context.transaction() as work:
+        epoch = ingest.claim(work.session, dataset_id, lease_seconds=settings.lease_seconds)
+        if epoch is None:
+            return None
+        dataset = repository.get(work.session, dataset_id)
+        uploads = {each.table_name: each for each in repository.uploads(work.session, dataset_id)}
+        protection = None
+        if dataset.population_id is not None:
+            protection = populations.get(work.session, dataset.population_id).protection
+    assert dataset.wrapped_key is not None and dataset.content_hash is not None
+    data_key = unwrap_key(dataset.wrapped_key, dataset_id, master_key=settings.master_key_bytes)
+    return _Order(
+        lease=DatasetLease(context.engine, dataset_id, epoch, settings.lease_seconds),
+        shelf=Shelf(context.storage, dataset_id, epoch, dataset.content_hash, data_key),
+        plans=table_plans(schema_of(dataset), protection),
+        uploads=uploads,
+    )
+
+
+def _attempt(context: Context, order: _Order, check: Callable[[], None]) -> str | None:
+    """Read and store every table; returns why the dataset must be rejected, if it must."""
+    try:
+        order.shelf.remove_earlier()
+        order.shelf.seal({plan.name: _store(context, order, plan, check) for plan in order.plans})
+    except TableError as error:
+        return error.problem
+    except Unreadable:
+        return DAMAGED
+    except Exception as error:
+        if isinstance(error, (JobStopped, *OUTAGES)):
+            raise
+        reference = uuid.uuid4().hex
+        context.log.error(
+            "ingest_failed",
+            dataset_id=str(order.shelf.dataset_id),
+            request_id=reference,
+            error_type=type(error).__name__,
+            trace=trace_of(error),
+        )
+        return f"internal error; quote {reference} when you ask for help"
+    return None
+
+
+def _store(context: Context, order: _Order, plan: TablePlan, check: Callable[[], None]) -> int:
+    """Store the rows of one table; returns in how many chunks."""
+
+    def watched() -> Iterator[Chunk]:
+        for chunk in _read(context, order, plan):
+            check()
+            yield chunk
+            crash_at("during-ingest")
+
+    if plan.identifier is None:
+        return order.shelf.write(plan.name, watched())
+    return keep_bounded_rows(
+        order.shelf,
+        plan.name,
+        watched(),
+        schema=plan.schema,
+        identifier=plan.identifier,
+        max_rows=plan.max_rows,
+        check=check,
+    )
+
+
+def _read(context: Context, order: _Order, plan: TablePlan) -> Iterator[Chunk]:
+    """The rows of an upload, as chunks of the declared columns."""
+    upload = order.uploads[plan.name]
+    stored = _checked(context.storage.read(upload.object_key), upload.sha256)
+    plain = decrypt_pieces(order.shelf.data_key, stored, purpose=upload_purpose(plan.name))
+    if upload.media_type != PARQUET:
+        yield from read_csv(stream_of(plain), plan.schema)
+        return
+    chunk_rows = max(1, min(2**18, PARQUET_CELLS // len(plan.schema.columns)))
+    with spooled(plain, context.settings.data_dir) as file:
+        yield from read_parquet(file, plan.schema, chunk_rows=chunk_rows)
+
+
+def _checked(pieces: Iterable[bytes], sha256: bytes) -> Iterator[bytes]:
+    """The same pieces, which must be those that the dataset's content hash was made of."""
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+        yield piece
+    if digest.digest() != sha256:
+        raise Unreadable("the upload is not the one that was recorded")
+
+
+def _settle(context: Context, order: _Order, reason: str | None) -> bool:
+    state: Literal["ready", "rejected"] = "ready" if reason is None else "rejected"
+    with context.transaction() as work:
+        return ingest.settle(
+            work.session,
+            order.shelf.dataset_id,
+            epoch=order.shelf.epoch,
+            state=state,
+            reason=reason,
+        )

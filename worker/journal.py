@@ -1,0 +1,75 @@
+"""The journal of a release, kept by the ledger: charge and outcome in one short transaction."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy import Engine
+
+from service.ledger import records
+from service.ledger import repository as ledger
+from service.ledger.errors import StaleLease
+from synth.privacy.journal import Operation
+from worker.crash import crash_at
+from worker.errors import OUTAGES, Abandoned, LeaseLost
+
+_STORED = np.dtype("<i8")
+
+
+class LedgerJournal:
+    """What one lease may commit for its release. Implements `synth.privacy.journal.Journal`.
+
+    If a commit's answer is lost, nobody here knows whether it happened. The attempt is given up,
+    its outcome is never used, and the next one reads from the ledger what is true.
+    """
+
+    def __init__(self, engine: Engine, release_id: UUID, *, epoch: int) -> None:
+        self._engine = engine
+        self._release_id = release_id
+        self._epoch = epoch
+        self._committed = 0
+
+    def operations(self) -> Sequence[Operation]:
+        """Every committed operation, in order."""
+        with self._engine.connect() as connection:
+            found = ledger.journal(connection, self._release_id)
+        self._committed = len(found)
+        return tuple(_read(record) for record in found)
+
+    def commit(self, operation: Operation) -> None:
+        """Charge the operation and store its outcome, or stop the job."""
+        crash_at("before-commit")
+        record = _written(self._committed, operation)
+        try:
+            with self._engine.begin() as connection:
+                ledger.commit_operation(
+                    connection, self._release_id, epoch=self._epoch, operation=record
+                )
+        except StaleLease as error:
+            raise LeaseLost from error
+        except OUTAGES as error:
+            raise Abandoned from error
+        self._committed += 1
+        crash_at("after-commit")
+
+
+def _written(sequence: int, operation: Operation) -> records.Operation:
+    return records.Operation(
+        sequence=sequence,
+        kind=operation.kind,
+        asked=operation.asked,
+        scale=operation.scale,
+        price_units=operation.price,
+        values=operation.values.astype(_STORED).tobytes(),
+    )
+
+
+def _read(record: records.Operation) -> Operation:
+    assert isinstance(record.asked, str)
+    return Operation(
+        kind=record.kind,
+        asked=record.asked,
+        scale=record.scale,
+        price=record.price_units,
+        values=np.frombuffer(record.values, _STORED).astype(np.int64),
+    )

@@ -1,0 +1,219 @@
+"""Leases: who works on what. Each renews itself in a thread of its own, and fences its holder.
+
+release   the ledger's lease, with a rising epoch: a stale one commits nothing
+dataset   the lease columns of its row, likewise
+dry run   a lock of a database session. Nothing is charged, and the first to finish wins, so
+          two dry runs at once would do no harm; the lock only saves the work
+"""
+
+import hashlib
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.orm import Session
+from structlog.typing import FilteringBoundLogger
+
+from service.datasets import ingest
+from service.ledger import repository as ledger
+from service.ledger.errors import StaleLease
+from service.work import unit_of_work
+from worker.errors import OUTAGES, LeaseLost
+
+BEATS_PER_LEASE = 3
+
+_EPOCH = text("SELECT lease_epoch FROM ledger.reservation WHERE release_id = :id")
+_TRY_LOCK = text("SELECT pg_try_advisory_lock(:key)")
+# Only looked at: whoever tried the lock would for a moment keep a worker from it.
+_LOCKED = text("""
+    SELECT EXISTS (
+        SELECT FROM pg_locks
+        WHERE locktype = 'advisory' AND granted AND objsubid = 1
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND classid::bigint = :high AND objid::bigint = :low)
+""")
+
+
+class Lease(Protocol):
+    """The right to work on something."""
+
+    def renew(self) -> bool:
+        """Keep it. False: it was taken over or withdrawn."""
+
+    def require(self, session: Session) -> None:
+        """Raise LeaseLost if somebody else holds it by now."""
+
+    def end(self, session: Session) -> None:
+        """Give it up with the end of the job, in the same transaction; or raise LeaseLost."""
+
+
+def holder() -> str:
+    """How this process calls itself in a lease."""
+    return f"{socket.gethostname()[:100]}:{os.getpid()}"
+
+
+@dataclass(frozen=True)
+class ReleaseLease:
+    """The ledger's lease on a release."""
+
+    engine: Engine
+    release_id: UUID
+    epoch: int
+    seconds: float
+
+    @classmethod
+    def claim(cls, session: Session, release_id: UUID, *, engine: Engine, seconds: float) -> Self:
+        """Take the lease; LeaseHeld while another one is live, Closed if the job is over."""
+        epoch = ledger.claim(session, release_id, holder=holder(), lease_seconds=seconds)
+        return cls(engine, release_id, epoch, seconds)
+
+    def renew(self) -> bool:
+        """Keep it, in a transaction of its own."""
+        with self.engine.begin() as connection:
+            return ledger.heartbeat(
+                connection, self.release_id, epoch=self.epoch, lease_seconds=self.seconds
+            )
+
+    def require(self, session: Session) -> None:
+        """Raise LeaseLost if the epoch has moved on."""
+        if session.scalar(_EPOCH, {"id": self.release_id}) != self.epoch:
+            raise LeaseLost
+
+    def end(self, session: Session) -> None:
+        """Close the reservation: what was not spent goes back."""
+        try:
+            ledger.finish(session, self.release_id, epoch=self.epoch)
+        except StaleLease as error:
+            raise LeaseLost from error
+
+
+@dataclass(frozen=True)
+class DatasetLease:
+    """The lease on a dataset that is being ingested."""
+
+    engine: Engine
+    dataset_id: UUID
+    epoch: int
+    seconds: float
+
+    def renew(self) -> bool:
+        """Keep it, in a transaction of its own."""
+        with unit_of_work(self.engine) as work:
+            return ingest.renew(
+                work.session, self.dataset_id, epoch=self.epoch, lease_seconds=self.seconds
+            )
+
+
+@dataclass(frozen=True)
+class DryRunLease:
+    """A lock that lasts as long as its connection."""
+
+    connection: Connection
+
+    @classmethod
+    @contextmanager
+    def claimed(cls, engine: Engine, release_id: UUID) -> Iterator[Self | None]:
+        """The lock, or None if another worker has it."""
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            try:
+                is_ours = connection.scalar(_TRY_LOCK, {"key": _lock_key(release_id)})
+                yield cls(connection) if is_ours else None
+            finally:
+                # Closed for good: back in the pool it would keep the lock.
+                connection.invalidate()
+
+    @staticmethod
+    def is_held(session: Session, release_id: UUID) -> bool:
+        """Whether a worker is on it at this moment."""
+        high, low = divmod(_lock_key(release_id) % 2**64, 2**32)
+        return bool(session.scalar(_LOCKED, {"high": high, "low": low}))
+
+    def renew(self) -> bool:
+        """Whether the connection still lives."""
+        try:
+            self.connection.execute(text("SELECT 1"))
+        except OUTAGES:
+            return False
+        return True
+
+    def require(self, session: Session) -> None:
+        """Two dry runs at once would do no harm."""
+
+    def end(self, session: Session) -> None:
+        """The lock goes with its connection."""
+
+
+class Ticker:
+    """Does something at a steady pace, in a thread of its own, until it answers False.
+
+    An outage is waited out: whoever cannot reach the database can commit nothing either.
+    """
+
+    def __init__(
+        self, action: Callable[[], bool], *, seconds: float, log: FilteringBoundLogger
+    ) -> None:
+        self._action = action
+        self._seconds = seconds
+        self._log = log
+        self._leaving = threading.Event()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the action answered False."""
+        return self._ended.is_set()
+
+    def __enter__(self) -> Self:
+        """Start ticking."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop ticking."""
+        self._leaving.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._leaving.wait(self._seconds):
+            try:
+                if self._action():
+                    continue
+            except OUTAGES as error:
+                self._log.warning("beat_failed", error_type=type(error).__name__)
+                continue
+            except Exception as error:
+                self._log.error("beat_failed", error_type=type(error).__name__)
+            self._ended.set()
+            return
+
+
+@contextmanager
+def kept(
+    renew: Callable[[], bool], *, seconds: float, log: FilteringBoundLogger
+) -> Iterator[Callable[[], None]]:
+    """Renew a lease while the block runs; yields a check that raises LeaseLost once it is gone."""
+    with Ticker(renew, seconds=seconds / BEATS_PER_LEASE, log=log) as ticker:
+
+        def check() -> None:
+            if ticker.has_ended:
+                raise LeaseLost
+
+        yield check
+
+
+def _lock_key(release_id: UUID) -> int:
+    digest = hashlib.sha256(b"scrim-dry-run\n" + release_id.bytes).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)

@@ -1,0 +1,66 @@
+"""Questions to a released model. It holds no private information, so nothing is charged."""
+
+import json
+import secrets
+from collections import OrderedDict
+from typing import Any
+from uuid import UUID
+
+from service.context import Context
+from service.releases import repository
+from service.releases.schemas import Question
+from synth.models.released import ReleasedModel
+from worker.artifacts import MODEL, rows_as_csv
+
+MODELS_KEPT = 4
+
+
+class ModelShelf:
+    """The models that were asked lately, by the hash of their content."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._models: OrderedDict[bytes, ReleasedModel] = OrderedDict()
+
+    def answer(self, release_id: UUID, workload: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Answers to a workload, one for each query."""
+        question = Question.model_validate_json(json.dumps({"workload": workload}))
+        answers = self._model(release_id).answer(question.workload)
+        errors: list[float | None] = [None] * len(answers.items)
+        if answers.standard_errors is not None:
+            errors = answers.standard_errors.tolist()
+        return [
+            {
+                "item": item,
+                "query": query,
+                "fraction": fraction,
+                "count": count,
+                "standard_error": error,
+            }
+            for item, query, fraction, count, error in zip(
+                answers.items,
+                answers.queries,
+                answers.fractions.tolist(),
+                answers.counts.tolist(),
+                errors,
+                strict=True,
+            )
+        ]
+
+    def sample(self, release_id: UUID, rows: int) -> str:
+        """Fresh rows as CSV, others at every call."""
+        model = self._model(release_id)
+        drawn = model.sample(rows, seed=secrets.randbits(48))
+        return b"".join(rows_as_csv(model.schema, drawn)).decode()
+
+    def _model(self, release_id: UUID) -> ReleasedModel:
+        with self._context.transaction() as work:
+            artifact = repository.artifact(work.session, release_id, MODEL)
+        found = self._models.get(artifact.sha256)
+        if found is None:
+            content = b"".join(self._context.storage.read(artifact.object_key))
+            found = self._models[artifact.sha256] = ReleasedModel.from_bytes(content)
+        self._models.move_to_end(artifact.sha256)
+        while len(self._models) > MODELS_KEPT:
+            self._models.popitem(last=False)
+        return found

@@ -1,0 +1,151 @@
+"""What a release asks for, checked against what its budget was reserved for."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from service.context import Context
+from service.crypto import unwrap_key
+from service.datasets import repository as datasets
+from service.datasets.schemas import schema_of
+from service.idempotency import canonical_sha256
+from service.ledger import repository as ledger
+from service.models import Dataset, PopulationRow, ReleaseRow
+from service.populations import repository as populations
+from service.releases import repository as releases
+from synth.spec.errors import SpecError
+from synth.spec.population import Protection
+from synth.spec.release import ReleaseSpec
+from synth.spec.schema import Bins, CategoricalColumn, Column, IdentifierColumn, Schema
+from synth.table import Table, draw_values
+from worker.chunks import Shelf
+from worker.errors import Cancelled
+
+DRY_RUN_ROWS = 10_000
+
+
+class ReservedForOther(Exception):
+    """Specification, rows or people are not those that the reservation was made for."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Everything a job needs, read once."""
+
+    release_id: UUID
+    spec: ReleaseSpec
+    schema: Schema
+    protection: Protection
+    delta: float
+    population_id: UUID
+    population_name: str
+    dataset_id: UUID
+    shelf: Shelf | None
+    """Where the rows are; a dry run has none."""
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether rows are drawn from the schema, and nothing is charged."""
+        return self.shelf is None
+
+    @property
+    def seed(self) -> int:
+        """Decides which rows are drawn from the model: the same ones when a job is resumed."""
+        digest = hashlib.sha256(b"scrim-rows-1\n" + self.release_id.bytes).digest()
+        return int.from_bytes(digest[:6], "big")
+
+    def open_table(self) -> Table:
+        """The dataset's rows, or as many drawn from its schema alone."""
+        if self.shelf is None:
+            return drawn_table(self.schema, seed=self.seed)
+        return Table(self.schema, self.shelf.read("rows", self.shelf.counts()["rows"]))
+
+
+def load_order(context: Context, release_id: UUID) -> Order:
+    """Read what a release asks for; Cancelled if its dataset was deleted meanwhile."""
+    with context.transaction() as work:
+        release = releases.get(work.session, release_id)
+        dataset = datasets.get(work.session, release.dataset_id)
+        population = populations.get(work.session, release.population_id)
+        spec = ReleaseSpec.model_validate_json(json.dumps(release.spec))
+        if not release.dry_run:
+            _require_reserved(work.session, release, dataset, population, spec)
+    schema = schema_of(dataset)
+    if not isinstance(schema, Schema):
+        raise SpecError(f"{spec.mechanism.name} does not work on groups of individuals")
+    return Order(
+        release_id=release_id,
+        spec=spec,
+        schema=schema,
+        protection=population.protection,
+        delta=population.delta,
+        population_id=population.id,
+        population_name=population.name,
+        dataset_id=dataset.id,
+        shelf=None if release.dry_run else _open_shelf(context, dataset),
+    )
+
+
+def drawn_table(schema: Schema, *, seed: int) -> Table:
+    """Rows drawn uniformly from a schema."""
+    rng = np.random.default_rng(seed)
+    # How numbers are stored does not depend on their bins.
+    binned = schema.model_copy(update={"columns": [_with_bins(c) for c in schema.columns]})
+    codes = {c.name: rng.integers(c.size, size=DRY_RUN_ROWS) for c in binned.attributes}
+    return Table(schema, [draw_values(binned, codes, rng)])
+
+
+def _with_bins(column: Column) -> Column:
+    if isinstance(column, CategoricalColumn | IdentifierColumn) or column.bins is not None:
+        return column
+    return column.model_copy(update={"bins": Bins(count=1)})
+
+
+def _require_reserved(
+    session: Session,
+    release: ReleaseRow,
+    dataset: Dataset,
+    population: PopulationRow,
+    spec: ReleaseSpec,
+) -> None:
+    """Rows, specification, amount and people must be those that the budget was reserved for."""
+    if dataset.state == "deleted":
+        raise Cancelled
+    reserved = ledger.reservation(session, release.id)
+    account = ledger.account(session, reserved.account)
+    protection = population.protection
+    found = (
+        dataset.content_hash,
+        canonical_sha256(spec),
+        spec.budget.units(population.delta),
+        population.id,
+        dataset.population_id,
+        (protection.unit, protection.relation, protection.rows),
+    )
+    wanted = (
+        reserved.dataset_hash,
+        reserved.spec_hash,
+        reserved.amount_units,
+        account.population_id,
+        account.population_id,
+        (account.unit, account.relation, account.rows_per_unit),
+    )
+    if dataset.state != "ready" or found != wanted:
+        raise ReservedForOther
+
+
+def _open_shelf(context: Context, dataset: Dataset) -> Shelf:
+    assert dataset.wrapped_key is not None and dataset.content_hash is not None
+    master_key = context.settings.master_key_bytes
+    return Shelf(
+        storage=context.storage,
+        dataset_id=dataset.id,
+        # The attempt that settled the dataset; nobody claims it after that.
+        epoch=dataset.lease_epoch,
+        content_hash=dataset.content_hash,
+        data_key=unwrap_key(dataset.wrapped_key, dataset.id, master_key=master_key),
+    )

@@ -1,0 +1,81 @@
+"""At most so many rows of each owner, for tables that do not fit into memory.
+
+The rows are stored once as they come, then read share by share, where a share holds all rows of
+some owners. Which rows of an owner are kept depends on that owner's rows and a secret alone.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.spec.schema import Schema
+from synth.table import Chunk, Table, TableError, limit_rows
+from worker.chunks import Shelf
+
+ROWS_AT_ONCE = 2**23
+"""Rows whose owners are compared at once; each takes some fifty bytes."""
+
+
+def keep_bounded_rows(
+    shelf: Shelf,
+    name: str,
+    chunks: Iterable[Chunk],
+    *,
+    schema: Schema,
+    identifier: str,
+    max_rows: int,
+    check: Callable[[], None],
+) -> int:
+    """Store the chosen rows of a table; returns in how many chunks. Refuses rows without owner."""
+    staged = f"{name}-staged"
+    rows = 0
+
+    def owned() -> Iterator[Chunk]:
+        nonlocal rows
+        for chunk in chunks:
+            words = _words(chunk, identifier)
+            if not words.any(axis=1).all():
+                raise TableError(
+                    f"column {identifier!r} is empty in some rows; every row must tell whose it is"
+                )
+            rows += len(words)
+            yield chunk
+
+    stored = shelf.read(staged, shelf.write(staged, owned()))
+    shares = rows // ROWS_AT_ONCE + 1
+    secret = hashlib.blake2b(b"scrim-limit-rows-1", key=shelf.data_key).digest()
+
+    def chosen() -> Iterator[Chunk]:
+        for share in range(shares):
+            table = Table(schema, _Share(stored, identifier, share, shares, check))
+            yield from limit_rows(table, identifier, max_rows, secret).chunks()
+
+    written = shelf.write(name, chosen())
+    shelf.remove(staged)
+    return written
+
+
+@dataclass(frozen=True)
+class _Share:
+    """The rows of some of the owners."""
+
+    chunks: Iterable[Chunk]
+    identifier: str
+    share: int
+    shares: int
+    check: Callable[[], None]
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for chunk in self.chunks:
+            self.check()
+            # The second word: the first one is divided further by whoever compares the owners.
+            mask = _words(chunk, self.identifier)[:, 1] % np.uint64(self.shares) == self.share
+            yield {name: column[mask] for name, column in chunk.items()}
+
+
+def _words(chunk: Chunk, identifier: str) -> NDArray[np.uint64]:
+    """The owners' digests, two words each; a missing one is all zero."""
+    return np.ascontiguousarray(chunk[identifier]).view(np.uint64).reshape(-1, 2)

@@ -1,0 +1,224 @@
+"""`python -m worker.reaper`: finds jobs that nobody works on, and has them resumed or ended.
+
+It rings again for jobs whose ring was lost or whose worker died, ends those that were cancelled or
+have outlived too many workers, closes reservations of releases that are over, and deletes uploads
+that an ingest left behind. The database decides everything, so several may run at once.
+"""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import Field
+from sqlalchemy import Row, text
+from sqlalchemy.orm import Session
+
+from service.config import Settings
+from service.context import Context, open_context
+from service.datasets import ingest, repository
+from service.doorbell import INGEST, JOBS, RUN
+from service.ledger import repository as ledger
+from service.ledger.errors import LeaseHeld
+from service.logging import build_logger, trace_of
+from service.releases import progress
+from worker import logs
+from worker.attempts import count_attempts
+from worker.lease import DryRunLease
+from worker.problems import problem
+from worker.uploads import delete_uploads
+
+AT_ONCE = 500
+
+_WAITING = text("""
+    SELECT r.id, r.dry_run, r.cancel_requested
+    FROM release AS r LEFT JOIN ledger.reservation AS v ON v.release_id = r.id
+    WHERE r.state IN ('queued', 'running')
+        AND (r.dry_run OR v.state = 'open'
+             AND (v.lease_until IS NULL OR v.lease_until <= clock_timestamp()))
+    ORDER BY r.rang_at NULLS FIRST LIMIT :limit
+""")
+_RING = text("""
+    UPDATE release SET rang_at = clock_timestamp()
+    WHERE id = :id AND state IN ('queued', 'running')
+        AND (rang_at IS NULL OR rang_at <= clock_timestamp() - make_interval(secs => :seconds))
+""")
+_OVER_BUT_OPEN = text("""
+    SELECT v.release_id
+    FROM ledger.reservation AS v JOIN release AS r ON r.id = v.release_id
+    WHERE v.state = 'open' AND r.state NOT IN ('queued', 'running')
+        AND (v.lease_until IS NULL OR v.lease_until <= clock_timestamp())
+    LIMIT :limit
+""")
+_SETTLED_WITH_UPLOADS = text("""
+    SELECT DISTINCT u.dataset_id FROM upload AS u JOIN dataset AS d ON d.id = u.dataset_id
+    WHERE d.state IN ('ready', 'rejected') LIMIT :limit
+""")
+
+
+class ReaperSettings(Settings):
+    """How patient the reaper is."""
+
+    reaper_seconds: Annotated[float, Field(gt=0)] = 5.0
+    """How often it looks."""
+    ring_seconds: Annotated[float, Field(gt=0)] = 30.0
+    """How long a ring may stay without an answer before it is repeated."""
+    max_attempts: Annotated[int, Field(ge=1)] = 10
+    """How many workers may start on a job before it is given up."""
+
+
+class Reaper:
+    """One look after the other; it remembers only which datasets it rang for lately."""
+
+    def __init__(self, context: Context, *, ring_seconds: float, max_attempts: int) -> None:
+        self._context = context
+        self._ring_seconds = ring_seconds
+        self._max_attempts = max_attempts
+        self._rang_at: dict[UUID, float] = {}
+
+    def sweep(self) -> None:
+        """Look after everything once. What fails is logged, and tried again at the next look."""
+        for step in (self._rescue, self._close_reservations, self._delete_uploads):
+            try:
+                step()
+            except Exception as error:
+                self._context.log.warning(
+                    "reaper_failed", error_type=type(error).__name__, trace=trace_of(error)
+                )
+
+    def _rescue(self) -> None:
+        with self._context.transaction() as work:
+            found = work.session.execute(_WAITING, {"limit": AT_ONCE}).all()
+            releases = [
+                row
+                for row in found
+                if not (row.dry_run and DryRunLease.is_held(work.session, row.id))
+            ]
+            datasets = ingest.abandoned(work.session, limit=AT_ONCE)
+        releases = [row for row in releases if not self._end_release(row)]
+        datasets = [each for each in datasets if not self._give_up_dataset(each)]
+        # If each job that waits may have its message in the queue, the workers are busy and no ring
+        # was lost. A message that comes twice does no harm, but they must not pile up.
+        if self._context.doorbell.depth(JOBS) >= len(releases) + len(datasets):
+            return
+        for row in releases:
+            self._ring_for_release(row.id)
+        for dataset_id in datasets:
+            self._ring_for_dataset(dataset_id)
+
+    def _end_release(self, row: Row[Any]) -> bool:
+        """End a release that was cancelled, or tried too often; False if it should go on."""
+        with self._context.transaction() as work:
+            attempts = count_attempts(work.session, row.id)
+        if not row.cancel_requested and attempts < self._max_attempts:
+            return False
+        try:
+            with self._context.transaction() as work:
+                if not row.dry_run:
+                    ledger.close_unclaimed(work.session, row.id)
+                state = self._finish(work.session, row, attempts)
+        except LeaseHeld:
+            return False
+        self._context.log.info("release_ended", release_id=row.id, state=state)
+        self._context.advance_anchor()
+        return True
+
+    def _finish(self, session: Session, row: Row[Any], attempts: int) -> str:
+        if row.cancel_requested:
+            progress.finish(session, row.id, "cancelled")
+            return "cancelled"
+        detail = (
+            f"{attempts} workers started on this release and none came to its end; what it spent "
+            "stays spent, the rest was given back. Ask whoever runs the workers"
+        )
+        progress.finish(session, row.id, "failed", error=problem("gave-up", detail))
+        return "failed"
+
+    def _give_up_dataset(self, dataset_id: UUID) -> bool:
+        """Reject a dataset that was tried too often; False if it should go on."""
+        reason = (
+            f"{self._max_attempts} workers started on this file and none came to its end; ask "
+            "whoever runs the workers"
+        )
+        with self._context.transaction() as work:
+            if repository.get(work.session, dataset_id).lease_epoch < self._max_attempts:
+                return False
+            # Claimed like a worker does, so that none of them can be on it.
+            epoch = ingest.claim(work.session, dataset_id, lease_seconds=60)
+            if epoch is None:
+                return False
+            ingest.settle(work.session, dataset_id, epoch=epoch, state="rejected", reason=reason)
+        self._context.log.info("ingest_ended", dataset_id=dataset_id, state="rejected")
+        self._context.storage.delete_all(f"{repository.object_prefix(dataset_id)}/tables")
+        return True
+
+    def _ring_for_release(self, release_id: UUID) -> None:
+        parameters = {"id": release_id, "seconds": self._ring_seconds}
+        with self._context.transaction() as work:
+            # Of several reapers, the one that moves the time rings.
+            if not work.session.connection().execute(_RING, parameters).rowcount:
+                return
+            work.after_commit(lambda: self._context.doorbell.ring(RUN, str(release_id)))
+        self._context.log.info("rang_again", release_id=release_id, task=RUN)
+
+    def _ring_for_dataset(self, dataset_id: UUID) -> None:
+        now = time.monotonic()
+        if now - self._rang_at.get(dataset_id, -self._ring_seconds) < self._ring_seconds:
+            return
+        self._rang_at = {
+            each: at for each, at in self._rang_at.items() if now - at < self._ring_seconds
+        } | {dataset_id: now}
+        self._context.doorbell.ring(INGEST, str(dataset_id))
+        self._context.log.info("rang_again", dataset_id=dataset_id, task=INGEST)
+
+    def _close_reservations(self) -> None:
+        with self._context.transaction() as work:
+            found = list(work.session.scalars(_OVER_BUT_OPEN, {"limit": AT_ONCE}))
+        for release_id in found:
+            try:
+                with self._context.transaction() as work:
+                    ledger.close_unclaimed(work.session, release_id)
+            except LeaseHeld:
+                continue
+            self._context.log.info("reservation_closed", release_id=release_id)
+        if found:
+            self._context.advance_anchor()
+
+    def _delete_uploads(self) -> None:
+        with self._context.transaction() as work:
+            found = list(work.session.scalars(_SETTLED_WITH_UPLOADS, {"limit": AT_ONCE}))
+        for dataset_id in found:
+            delete_uploads(self._context, dataset_id)
+
+
+def watch(sweep: Callable[[], None], *, seconds: float, stopping: threading.Event) -> None:
+    """Sweep at a steady pace until asked to stop."""
+    while not stopping.is_set():
+        sweep()
+        stopping.wait(seconds)
+
+
+def main() -> None:
+    """Reap until asked to stop."""
+    stopping = threading.Event()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        stopping.set()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    log, settings = build_logger(), ReaperSettings()
+    logs.install(log)
+    with open_context(settings, log) as context:
+        reaper = Reaper(
+            context, ring_seconds=settings.ring_seconds, max_attempts=settings.max_attempts
+        )
+        log.info("reaper_ready")
+        watch(reaper.sweep, seconds=settings.reaper_seconds, stopping=stopping)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+"""Carrying out a release: claim it, run it from its journal, store its files, and say how it ended.
+
+Whatever happens in between, the ledger is the truth: a lease that was lost ends a job in silence, an
+outage leaves it to be resumed, and everything else ends it in one transaction that its epoch fences.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+from structlog.typing import FilteringBoundLogger
+
+from service.context import Context
+from service.ledger.errors import Closed, LeaseHeld
+from service.logging import trace_of
+from service.releases import progress, repository
+from service.releases.schemas import FINAL_STATES
+from synth.privacy.journal import Journal, MemoryJournal
+from synth.run import Progress, run
+from synth.spec.errors import SpecError
+from worker import certificate
+from worker.artifacts import CERTIFICATE, JSON, Written, store, write_artifacts
+from worker.attempts import count_attempts
+from worker.crash import crash_at
+from worker.errors import OUTAGES, RESUMED, Cancelled, LeaseLost
+from worker.journal import LedgerJournal
+from worker.lease import DryRunLease, Lease, ReleaseLease, kept
+from worker.orders import load_order
+from worker.problems import problem
+from worker.reporting import Reporter
+
+FinalState = Literal["succeeded", "failed", "cancelled"]
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One worker's try at a release."""
+
+    context: Context
+    release_id: UUID
+    lease: Lease
+    journal: Journal
+    log: FilteringBoundLogger
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """How a job ends."""
+
+    state: FinalState
+    error: dict[str, Any] | None = None
+    artifacts: dict[str, Written] | None = None
+    progress: Progress | None = None
+
+
+def run_release(context: Context, release_id: UUID) -> None:
+    """Carry out a release, unless another worker has it or it is over."""
+    log = context.log.bind(release_id=str(release_id))
+    try:
+        # First of all: a database that is older than its anchor would charge budget twice.
+        context.check_anchor()
+        with _claimed(context, release_id, log) as attempt:
+            if attempt is not None:
+                _carry_out(attempt)
+    except LeaseLost:
+        log.info("release_lease_lost")
+    except RESUMED as error:
+        cause = error.__cause__ or error
+        log.warning("release_abandoned", error_type=type(cause).__name__, trace=trace_of(error))
+
+
+@contextmanager
+def _claimed(
+    context: Context, release_id: UUID, log: FilteringBoundLogger
+) -> Iterator[_Attempt | None]:
+    """The right to try, or None if there is nothing to do."""
+    with context.transaction() as work:
+        is_dry_run = repository.get(work.session, release_id).dry_run
+    if not is_dry_run:
+        yield _claim_reserved(context, release_id, log)
+        return
+    with DryRunLease.claimed(context.engine, release_id) as lease:
+        if lease is None or not _started(context, release_id, lambda _session: lease):
+            yield None
+        else:
+            yield _Attempt(context, release_id, lease, MemoryJournal(), log)
+
+
+def _claim_reserved(
+    context: Context, release_id: UUID, log: FilteringBoundLogger
+) -> _Attempt | None:
+    claimed: list[ReleaseLease] = []
+
+    def claim(session: Session) -> Lease:
+        seconds = context.settings.lease_seconds
+        lease = ReleaseLease.claim(session, release_id, engine=context.engine, seconds=seconds)
+        claimed.append(lease)
+        return lease
+
+    try:
+        if not _started(context, release_id, claim):
+            return None
+    except (LeaseHeld, Closed):
+        return None
+    (lease,) = claimed
+    journal = LedgerJournal(context.engine, release_id, epoch=lease.epoch)
+    return _Attempt(context, release_id, lease, journal, log)
+
+
+def _started(context: Context, release_id: UUID, claim: Callable[[Session], Lease]) -> bool:
+    """Claim a release and say that it runs, in one transaction; or close it if it is over."""
+    with context.transaction() as work:
+        session = work.session
+        lease = claim(session)
+        is_resumed = repository.get(session, release_id).state == "running"
+        release = progress.start(session, release_id)
+        if release is None:
+            lease.end(session)
+            progress.finish(session, release_id, "cancelled")
+            return False
+        if is_resumed:
+            attempt = count_attempts(session, release_id) + 1
+            again = {"state": "running", "attempt": attempt}
+            repository.add_event(session, release, "state", again)
+    return True
+
+
+def _carry_out(attempt: _Attempt) -> None:
+    log = attempt.log
+    log.info("release_started")
+    with kept(
+        attempt.lease.renew, seconds=attempt.context.settings.lease_seconds, log=log
+    ) as check:
+        try:
+            ending = _compute(attempt, check)
+        except Cancelled:
+            ending = _Ending("cancelled")
+        except SpecError as error:
+            ending = _Ending("failed", error=problem("cannot-work", str(error)))
+        except Exception as error:
+            if isinstance(error, (LeaseLost, *RESUMED)):
+                raise
+            ending = _Ending("failed", error=_internal(error, log))
+        state = _end(attempt, ending)
+    log.info("release_finished", state=state)
+    _anchor_the_end(attempt)
+
+
+def _compute(attempt: _Attempt, check: Callable[[], None]) -> _Ending:
+    """Run the mechanism and store what came out."""
+    context = attempt.context
+    order = load_order(context, attempt.release_id)
+    reporter = Reporter(context, attempt.release_id, attempt.lease, check)
+    with reporter.ticking():
+        release = run(
+            order.spec,
+            order.open_table(),
+            attempt.journal,
+            reporter,
+            protection=order.protection,
+            delta=order.delta,
+            seed=order.seed,
+        )
+        reporter.check()
+        # What was spent is anchored before anybody can see what it bought.
+        context.advance_anchor()
+        crash_at("before-artifacts")
+        artifacts = write_artifacts(
+            context.storage,
+            release,
+            order.spec.outputs.formats,
+            folder=context.settings.data_dir,
+        )
+        entries = certificate.ledger_entries(context.engine, order.population_id, order.release_id)
+        signed = certificate.sign(
+            certificate.complete(release.certificate, order, entries=entries, artifacts=artifacts),
+            context.signing_key,
+        )
+        artifacts[CERTIFICATE] = store(context.storage, [signed], JSON)
+        reporter.check()
+    crash_at("after-artifacts-before-finish")
+    return _Ending("succeeded", artifacts=artifacts, progress=reporter.newest)
+
+
+def _end(attempt: _Attempt, ending: _Ending) -> FinalState:
+    """Say how the job ended and give back what it did not spend, all or nothing.
+
+    Locks the ledger first, then the release, as everybody does. A request to cancel that came
+    before this transaction is honoured.
+    """
+    release_id = attempt.release_id
+    with attempt.context.transaction() as work:
+        session = work.session
+        attempt.lease.end(session)
+        release = repository.lock(session, release_id)
+        if release.state in FINAL_STATES:
+            raise LeaseLost
+        state: FinalState = "cancelled" if release.cancel_requested else ending.state
+        if state == "succeeded":
+            _record(session, release_id, ending)
+        progress.finish(
+            session, release_id, state, error=ending.error if state == "failed" else None
+        )
+    return state
+
+
+def _record(session: Session, release_id: UUID, ending: _Ending) -> None:
+    if ending.progress is not None:
+        last = ending.progress
+        progress.report(
+            session, release_id, done=last.done, total=last.total, spent_units=last.spent
+        )
+    for name, written in (ending.artifacts or {}).items():
+        progress.add_artifact(
+            session, release_id, name, stored=written.stored, media_type=written.media_type
+        )
+
+
+def _anchor_the_end(attempt: _Attempt) -> None:
+    """Anchor the closing as well. If that fails the next anchor covers it: nothing depends on it."""
+    try:
+        attempt.context.advance_anchor()
+    except OUTAGES as error:
+        attempt.log.warning("anchor_failed", error_type=type(error).__name__)
+
+
+def _internal(error: Exception, log: FilteringBoundLogger) -> dict[str, Any]:
+    """Log where an error came from, and describe it to everybody by a reference to the log."""
+    reference = uuid.uuid4().hex
+    log.error(
+        "release_failed",
+        request_id=reference,
+        error_type=type(error).__name__,
+        trace=trace_of(error),
+    )
+    return problem("internal", f"internal error; quote {reference} when you ask for help")

@@ -1,0 +1,82 @@
+"""What the world learns of a running job: rounds and spent budget, at a pace of its own.
+
+How long a round takes depends on the rows (the exact selection does), so progress is not told when
+a round ends, but by a clock that ticks whatever the job does.
+"""
+
+import threading
+from collections.abc import Callable
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from service.context import Context
+from service.releases import progress as releases
+from service.releases import repository
+from service.releases.schemas import FINAL_STATES
+from synth.run import Progress
+from worker.errors import Cancelled, LeaseLost
+from worker.lease import Lease, Ticker
+
+TELL_SECONDS = 1.0
+
+
+class Reporter:
+    """Takes progress from the job, tells it to the database, and stops the job when asked to."""
+
+    def __init__(
+        self, context: Context, release_id: UUID, lease: Lease, check: Callable[[], None]
+    ) -> None:
+        self._context = context
+        self._release_id = release_id
+        self._lease = lease
+        self._check_lease = check
+        self._newest: Progress | None = None
+        self._told: Progress | None = None
+        self._cancelled = threading.Event()
+
+    @property
+    def newest(self) -> Progress | None:
+        """The last thing the job said."""
+        return self._newest
+
+    def ticking(self) -> Ticker:
+        """A thread that tells what is new, as a context."""
+        return Ticker(self._tell, seconds=TELL_SECONDS, log=self._context.log)
+
+    def __call__(self, progress: Progress) -> None:
+        """Hear from the job; raises if it must stop."""
+        self._newest = progress
+        self.check()
+
+    def check(self) -> None:
+        """Raise if the job must stop."""
+        self._check_lease()
+        if self._cancelled.is_set():
+            raise Cancelled
+
+    def _tell(self) -> bool:
+        """One tick; False once the job is to be cancelled, or is another worker's."""
+        newest = self._newest
+        try:
+            with self._context.transaction() as work:
+                self._lease.require(work.session)
+                goes_on = self._report(work.session, newest)
+        except LeaseLost:
+            return False
+        self._told = newest
+        if not goes_on:
+            self._cancelled.set()
+        return goes_on
+
+    def _report(self, session: Session, newest: Progress | None) -> bool:
+        if newest is None or newest == self._told:
+            release = repository.get(session, self._release_id)
+            return not (release.cancel_requested or release.state in FINAL_STATES)
+        return releases.report(
+            session,
+            self._release_id,
+            done=newest.done,
+            total=newest.total,
+            spent_units=newest.spent,
+        )

@@ -1,0 +1,90 @@
+"""The tasks, by the names that the service rings. Thin: torch is imported when one of them runs."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from celery import Celery  # type: ignore[import-untyped]
+from structlog.typing import FilteringBoundLogger
+
+from service.config import Settings
+from service.context import Context, open_context
+from service.doorbell import ANSWER, INGEST, RUN, SAMPLE
+from service.logging import trace_of
+
+if TYPE_CHECKING:
+    from worker.models import ModelShelf
+
+
+class CouldNotAnswer(Exception):
+    """What the service learns of a failed question: that it failed. The log tells why."""
+
+
+class Station:
+    """What the tasks of one process share, opened by the first of them: never before a fork."""
+
+    def __init__(self, settings: Settings, log: FilteringBoundLogger) -> None:
+        self.log = log
+        self._settings = settings
+        self._held = ExitStack()
+
+    @cached_property
+    def context(self) -> Context:
+        """Connections and keys."""
+        return self._held.enter_context(open_context(self._settings, self.log))
+
+    @cached_property
+    def models(self) -> "ModelShelf":
+        """Released models."""
+        from worker.models import ModelShelf
+
+        return ModelShelf(self.context)
+
+
+def register_tasks(app: Celery, station: Station) -> None:
+    """Make the tasks known to the application."""
+    job = _registrar(app, ignore_result=True)
+    question = _registrar(app, ignore_result=False)
+
+    @job(RUN)
+    def run_release(release_id: str) -> None:
+        from worker.releases import run_release
+
+        with _logged(station.log, RUN):
+            run_release(station.context, UUID(release_id))
+
+    @job(INGEST)
+    def ingest_dataset(dataset_id: str) -> None:
+        from worker.ingest import ingest_dataset
+
+        with _logged(station.log, INGEST):
+            ingest_dataset(station.context, UUID(dataset_id))
+
+    @question(ANSWER)
+    def answer(release_id: str, workload: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        with _logged(station.log, ANSWER):
+            return station.models.answer(UUID(release_id), workload)
+        raise CouldNotAnswer
+
+    @question(SAMPLE)
+    def sample(release_id: str, rows: int) -> str:
+        with _logged(station.log, SAMPLE):
+            return station.models.sample(UUID(release_id), rows)
+        raise CouldNotAnswer
+
+
+def _registrar(
+    app: Celery, *, ignore_result: bool
+) -> Callable[[str], Callable[[Callable[..., Any]], Any]]:
+    return lambda name: app.task(name=name, ignore_result=ignore_result)
+
+
+@contextmanager
+def _logged(log: FilteringBoundLogger, task: str) -> Iterator[None]:
+    """Log an error by its type and place, and swallow it: Celery would write its message down."""
+    try:
+        yield
+    except Exception as error:
+        log.error("task_failed", task=task, error_type=type(error).__name__, trace=trace_of(error))

@@ -1,0 +1,13 @@
+"""Raw uploads are kept only until they were read, or rejected."""
+
+from uuid import UUID
+
+from service.context import Context
+from service.datasets import repository
+
+
+def delete_uploads(context: Context, dataset_id: UUID) -> None:
+    """Delete what was uploaded for a settled dataset: the objects, and then the record of them."""
+    context.storage.delete_all(f"{repository.object_prefix(dataset_id)}/uploads")
+    with context.transaction() as work:
+        repository.forget_uploads(work.session, dataset_id)
