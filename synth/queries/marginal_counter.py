@@ -72,7 +72,10 @@ class MarginalCounter:
             for member in table.members:
                 wanted = self._marginals[member].attributes
                 other = tuple(i for i, name in enumerate(table.attributes) if name not in wanted)
-                found[member] = shaped.sum(axis=other).ravel()
+                kept = [name for name in table.attributes if name in wanted]
+                # A table has its attributes in an order of its own, a marginal in the domain's.
+                order = [kept.index(name) for name in wanted]
+                found[member] = shaped.sum(axis=other).transpose(order).ravel()
         return [found[i] for i in range(len(self._marginals))]
 
 

@@ -62,6 +62,20 @@ def test_counts_equal_a_count_by_hand(queries: QuerySet) -> None:
         assert counts.tolist() == by_hand(group, ROWS), group.name
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_the_order_of_the_groups_does_not_matter(data: st.DataObject) -> None:
+    """Groups share tables whose attributes may come in any order."""
+    for groups in GROUPS.values():
+        chosen = data.draw(
+            st.lists(st.sampled_from(groups), min_size=1, unique_by=lambda g: g.name)
+        )
+        queries = QuerySet(chosen)
+        counted = queries.split(queries.count(coded_table(SCHEMA, ROWS.tolist())))
+        for group, counts in zip(chosen, counted, strict=True):
+            assert counts.tolist() == by_hand(group, ROWS), [g.name for g in chosen]
+
+
 @pytest.mark.parametrize("chunk_rows", [1, 5, 37, 1000])
 def test_chunks_do_not_matter(queries: QuerySet, chunk_rows: int) -> None:
     whole = queries.count(coded_table(SCHEMA, ROWS.tolist()))
