@@ -1,0 +1,1 @@
+"""The commands of `scrim`, one file for each thing they are about."""

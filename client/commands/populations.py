@@ -1,0 +1,68 @@
+"""`scrim population`"""
+
+from typing import Annotated
+
+import typer
+
+from client.commands.session import AsJson, FriendlyGroup, connected
+from client.display import note, show_json, show_table
+from client.errors import UnusableInput
+from client.records import Population
+
+app = typer.Typer(cls=FriendlyGroup, no_args_is_help=True, help="Protected people and budgets.")
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="What you call these people.")],
+    epsilon: Annotated[
+        float | None, typer.Option(help="Cap on everything ever spent, as epsilon at delta.")
+    ] = None,
+    rho: Annotated[float | None, typer.Option(help="The cap as rho (zCDP) instead.")] = None,
+    delta: Annotated[float, typer.Option(help="Policy constant, never computed from data.")] = 1e-9,
+    unit: Annotated[str, typer.Option(help="row, person or household.")] = "row",
+    relation: Annotated[str, typer.Option(help="add_remove or replace_one.")] = "add_remove",
+    max_rows_per_person: Annotated[int | None, typer.Option(help="For unit person.")] = None,
+    max_household_size: Annotated[int | None, typer.Option(help="For unit household.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Register a population and open its account (needs an admin key)."""
+    if (epsilon is None) == (rho is None):
+        raise UnusableInput("give exactly one of --epsilon and --rho")
+    cap = {"epsilon": epsilon} if epsilon is not None else {"rho": rho or 0.0}
+    with connected() as client:
+        population = client.populations.create(
+            name,
+            cap=cap,
+            delta=delta,
+            unit=unit,
+            relation=relation,
+            max_rows_per_person=max_rows_per_person,
+            max_household_size=max_household_size,
+        )
+    if as_json:
+        show_json(population)
+        return
+    note(f"Population {name!r} with a cap of {population.budget.rho_cap:.6g} rho:")
+    typer.echo(population.id)
+
+
+@app.command("list")
+def list_populations(as_json: AsJson = False) -> None:
+    """All populations with their budgets."""
+    with connected() as client:
+        populations = list(client.populations.list())
+    if as_json:
+        show_json(populations)
+        return
+    show_table(
+        ["id", "name", "unit", "rho cap", "spent", "reserved", "left", "epsilon spent", "delta"],
+        map(_row, populations),
+    )
+
+
+def _row(population: Population) -> tuple[object, ...]:
+    budget = population.budget
+    amounts = (budget.rho_cap, budget.rho_spent, budget.rho_reserved, budget.rho_left)
+    spent = (budget.epsilon_spent, budget.delta)
+    return (population.id, population.name, population.unit, *amounts, *spent)

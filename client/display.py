@@ -1,0 +1,100 @@
+"""What the command line shows: tables and JSON on standard output, everything else beside it."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from client.errors import Problem, ScrimError
+from client.records import Progress
+
+WIDTH_OF_A_PIPE = 200
+"""A pipe has no width, and cutting ids to the usual 80 characters would help nobody."""
+
+HINTS = {
+    "unauthorized": "Set SCRIM_KEY to a key that is neither expired nor revoked.",
+    "scope-missing": "An admin makes keys with `scrim key create NAME --scope SCOPE`.",
+}
+
+
+def output() -> Console:
+    """Where results go."""
+    return Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE, highlight=False)
+
+
+def notes() -> Console:
+    """Where everything goes that is not a result."""
+    return Console(stderr=True, highlight=False)
+
+
+def note(text: str) -> None:
+    """A line beside the results."""
+    notes().print(escape(text), soft_wrap=True)
+
+
+def show_error(error: ScrimError) -> None:
+    """An error in words: what, where, and what helps."""
+    console = notes()
+    console.print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True)
+    for each in error.errors:
+        console.print(f"  - {escape(str(each))}", soft_wrap=True)
+    if isinstance(error, Problem):
+        if hint := HINTS.get(error.kind):
+            console.print(f"  {escape(hint)}", soft_wrap=True)
+        about = f"{error.status} {error.title}, request {error.request_id or 'unknown'}"
+        console.print(f"  [dim]{escape(about)}[/]", soft_wrap=True)
+
+
+def show_json(content: BaseModel | Iterable[BaseModel] | dict[str, Any]) -> None:
+    """JSON for other programs."""
+    plain: Any
+    if isinstance(content, BaseModel):
+        plain = content.model_dump(mode="json")
+    elif isinstance(content, dict):
+        plain = content
+    else:
+        plain = [each.model_dump(mode="json") for each in content]
+    sys.stdout.write(json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
+
+
+def show_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A plain table."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        table.add_column(heading, no_wrap=heading == "id", overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(_text(cell)) for cell in row))
+    output().print(table)
+
+
+def _text(cell: Any) -> str:
+    if cell is None:
+        return "-"
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[Progress], None]]:
+    """A bar that is moved by reports of progress."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    console = notes()
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(label, total=None)
+
+        def move(progress: Progress) -> None:
+            bar.update(task, completed=progress.done, total=progress.total or None)
+
+        yield move

@@ -1,0 +1,172 @@
+"""An offline check of a certificate: its signature, and the files it lists."""
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+ALGORITHM = "ed25519"
+PIECE_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was checked."""
+
+    subject: str
+    ok: bool
+    finding: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was checked, and what the certificate says if its signature holds."""
+
+    checks: tuple[Check, ...]
+    certificate: dict[str, Any] | None = None
+    public_key: str | None = None
+    unchecked: tuple[str, ...] = ()
+    """Files that the certificate lists and nobody gave."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return all(check.ok for check in self.checks)
+
+
+class Unsound(ValueError):
+    """The document is no certificate that can be checked, with the reason."""
+
+
+def verify(path: Path, files: Iterable[Path] = (), *, public_key: str | None = None) -> Report:
+    """Check `certificate.json` and the files beside it.
+
+    Anybody can sign with a key of their own: give the service's `public_key`, in base64, to know
+    that it was the service.
+    """
+    try:
+        document = _read(path.read_bytes())
+        certificate, signer = _check_signature(document)
+        listed = _artifacts(certificate)
+    except Unsound as fault:
+        return Report((Check("signature", False, str(fault)),))
+    checks = [Check("signature", True, f"made by the key {signer}")]
+    if public_key is not None:
+        checks.append(_check_signer(signer, public_key))
+    given = [file for file in files if file.resolve() != path.resolve()]
+    checks += [_check_file(file, listed) for file in given]
+    seen = {check.subject for check in checks}
+    return Report(
+        checks=tuple(checks),
+        certificate=certificate,
+        public_key=signer,
+        unchecked=tuple(each["name"] for each in listed if each["name"] not in seen),
+    )
+
+
+def canonical(certificate: dict[str, Any]) -> bytes:
+    """The bytes that are signed."""
+    text = json.dumps(certificate, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode()
+
+
+def _read(content: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(content, object_pairs_hook=_without_repetition)
+    except (ValueError, RecursionError) as error:
+        raise Unsound(f"not a readable JSON document ({error})") from None
+    if not isinstance(document, dict) or not isinstance(document.get("certificate"), dict):
+        raise Unsound("there is no certificate in this document")
+    return document
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Of two entries with one name, a reader might see the one and the signature cover the other.
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return dict(pairs)
+
+
+def _check_signature(document: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The certificate and the key that signed it."""
+    if document.get("algorithm") != ALGORITHM:
+        raise Unsound(f"the signature must be {ALGORITHM}")
+    signer = document.get("public_key")
+    key = _decoded(signer, "public_key", length=32)
+    signature = _decoded(document.get("signature"), "signature", length=64)
+    certificate: dict[str, Any] = document["certificate"]
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, canonical(certificate))
+    except (InvalidSignature, UnicodeEncodeError):
+        raise Unsound("the certificate is not what was signed: it was changed") from None
+    return certificate, base64.b64encode(key).decode()
+
+
+def _check_signer(signer: str, expected: str) -> Check:
+    try:
+        wanted = _decoded(expected.strip(), "the public key", length=32)
+    except Unsound as fault:
+        return Check("public key", False, str(fault))
+    if base64.b64decode(signer) == wanted:
+        return Check("public key", True, "the expected one")
+    return Check("public key", False, "signed by another key than the expected one")
+
+
+def _artifacts(certificate: dict[str, Any]) -> list[dict[str, Any]]:
+    listed = certificate.get("artifacts")
+    if isinstance(listed, dict):
+        listed = [{**about, "name": name} for name, about in listed.items() if _is_object(about)]
+    if not isinstance(listed, list) or not all(map(_is_artifact, listed)):
+        raise Unsound("the certificate lists no artifacts")
+    return listed
+
+
+def _is_artifact(listed: Any) -> bool:
+    return _is_object(listed) and {"name", "size", "sha256"} <= listed.keys()
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _check_file(file: Path, listed: Sequence[dict[str, Any]]) -> Check:
+    """Compare a file with the artifact of its name or, if it was renamed, of its content."""
+    try:
+        size, digest = file.stat().st_size, _sha256(file)
+    except OSError as error:
+        return Check(file.name, False, f"cannot be read: {error.strerror}")
+    for artifact in listed:
+        if artifact["name"] == file.name:
+            same = (artifact["size"], artifact["sha256"]) == (size, digest)
+            return Check(
+                file.name, same, "as released" if same else "differs from the released file"
+            )
+    for artifact in listed:
+        if artifact["sha256"] == digest:
+            return Check(file.name, True, f"the released {artifact['name']} under another name")
+    return Check(file.name, False, "not a file of this release")
+
+
+def _sha256(file: Path) -> str:
+    digest = hashlib.sha256()
+    with file.open("rb") as content:
+        while piece := content.read(PIECE_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _decoded(text: Any, what: str, *, length: int) -> bytes:
+    try:
+        content = base64.b64decode(text, validate=True)
+    except (TypeError, ValueError, binascii.Error):
+        content = b""
+    if len(content) != length:
+        raise Unsound(f"{what} must be {length} bytes in base64")
+    return content

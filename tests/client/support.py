@@ -1,0 +1,116 @@
+"""A service that is played by a function, and answers like the real one."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+
+from client import Client
+
+Handler = Callable[[httpx.Request], httpx.Response]
+
+POPULATION: dict[str, Any] = {
+    "id": "p1",
+    "name": "people",
+    "unit": "row",
+    "relation": "add_remove",
+    "delta": 1e-9,
+    "budget": {
+        "rho_cap": 1.0,
+        "rho_spent": 0.25,
+        "rho_reserved": 0.0,
+        "rho_left": 0.75,
+        "epsilon_spent": 2.0,
+        "delta": 1e-9,
+    },
+}
+DATASET: dict[str, Any] = {
+    "id": "d1",
+    "name": "table",
+    "visibility": "private",
+    "state": "ready",
+    "population_id": "p1",
+    "reason": None,
+}
+RELEASE: dict[str, Any] = {
+    "id": "r1",
+    "state": "succeeded",
+    "progress": {"done": 3, "total": 3},
+    "rho_spent": 0.1,
+    "error": None,
+    "artifacts": [],
+    "published": True,
+}
+SPEC: dict[str, Any] = {
+    "workload": [{"type": "marginals", "k": 1}],
+    "mechanism": {"name": "gaussian"},
+    "budget": {"epsilon": 1.0},
+}
+SCHEMA: dict[str, Any] = {
+    "columns": [{"name": "sex", "type": "categorical", "values": ["F", "M"]}],
+}
+
+
+class Script:
+    """Answers requests one after the other as written down, and remembers them."""
+
+    def __init__(self, *steps: httpx.Response | Exception | Handler) -> None:
+        self._steps: Iterator[httpx.Response | Exception | Handler] = iter(steps)
+        self.requests: list[httpx.Request] = []
+        self.pauses: list[float] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        """The next answer; the test fails if there is none."""
+        request.read()
+        self.requests.append(request)
+        step = next(self._steps)
+        if isinstance(step, Exception):
+            raise step
+        return step if isinstance(step, httpx.Response) else step(request)
+
+    def client(self, key: str | None = "secret") -> Client:
+        """A client of this service, which waits for nothing."""
+        transport = httpx.MockTransport(self)
+        return Client("http://scrim.test", key, transport=transport, sleep=self.pauses.append)
+
+    @property
+    def bodies(self) -> list[Any]:
+        """The JSON bodies of the requests."""
+        return [json.loads(request.content) for request in self.requests]
+
+
+def answer(content: Any, status: int = 200) -> httpx.Response:
+    """A JSON answer."""
+    return httpx.Response(status, json=content)
+
+
+def page(*items: Any, following: str | None = None) -> httpx.Response:
+    """A page of a collection."""
+    return answer({"items": list(items), "next": following})
+
+
+def problem(status: int, kind: str, detail: str = "no", **fields: Any) -> httpx.Response:
+    """A problem document."""
+    content = {
+        "type": f"/problems/{kind}",
+        "title": kind.title(),
+        "status": status,
+        "detail": detail,
+        "errors": [],
+        "request_id": "abc",
+    }
+    return httpx.Response(
+        status, json=content | fields, headers={"Content-Type": "application/problem+json"}
+    )
+
+
+def events(*written: tuple[int, str, dict[str, Any]]) -> httpx.Response:
+    """A stream of events."""
+    text = "".join(
+        f"id: {number}\nevent: {kind}\ndata: {json.dumps(data)}\n\n"
+        for number, kind, data in written
+    )
+    return httpx.Response(
+        200, text=": hello\n\n" + text, headers={"Content-Type": "text/event-stream"}
+    )

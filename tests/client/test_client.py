@@ -1,0 +1,211 @@
+"""Keys, populations, datasets and releases, as the service is asked for them."""
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+
+from client import DamagedDownload, DatasetRejected, ReleaseFailed, UnusableInput, WaitedTooLong
+from client.records import Progress
+from client.releases import read_events
+from tests.client.support import (
+    DATASET,
+    POPULATION,
+    RELEASE,
+    SCHEMA,
+    SPEC,
+    Script,
+    answer,
+    events,
+    problem,
+)
+
+RUNNING = RELEASE | {"state": "running", "progress": {"done": 1, "total": 3}}
+
+
+class TestCalls:
+    def test_a_key_may_expire(self) -> None:
+        script = Script(answer({"id": "k", "name": "n", "scopes": ["analyst"], "key": "s"}, 201))
+        moment = datetime(2030, 1, 1, tzinfo=UTC)
+        script.client().keys.create("n", ["analyst"], expires_at=moment)
+        assert script.bodies == [
+            {"name": "n", "scopes": ["analyst"], "expires_at": "2030-01-01T00:00:00+00:00"}
+        ]
+
+    def test_a_population_is_sent_without_what_was_not_given(self) -> None:
+        script = Script(answer(POPULATION, 201))
+        made = script.client().populations.create("people", cap={"epsilon": 10.0}, delta=1e-9)
+        assert made.budget.rho_left == 0.75
+        assert script.bodies[0] == {
+            "name": "people",
+            "unit": "row",
+            "relation": "add_remove",
+            "cap": {"epsilon": 10.0},
+            "delta": 1e-9,
+        }
+
+    def test_a_public_dataset_states_that_it_is_disjoint(self) -> None:
+        script = Script(answer(DATASET | {"visibility": "public", "population_id": None}, 201))
+        script.client().datasets.create_public("t", SCHEMA, provenance="a census")
+        assert script.bodies[0]["disjoint_from_population"] is True
+        assert script.bodies[0]["provenance"] == "a census"
+
+    def test_a_model_is_asked(self) -> None:
+        item = {
+            "item": "sex",
+            "query": "sex=F",
+            "fraction": 0.5,
+            "count": 10.0,
+            "standard_error": None,
+        }
+        script = Script(answer({"items": [item], "next": None}))
+        found = script.client().releases.answers("r1", SPEC["workload"])
+        assert (found[0].query, found[0].fraction) == ("sex=F", 0.5)
+        assert script.bodies == [{"workload": SPEC["workload"]}]
+
+    def test_rows_are_drawn_as_csv(self) -> None:
+        script = Script(httpx.Response(200, text="sex\nF\n"))
+        assert script.client().releases.samples("r1", 1) == "sex\nF\n"
+
+
+class TestUpload:
+    def test_a_file_is_streamed(self, tmp_path: Path) -> None:
+        file = tmp_path / "table.csv"
+        file.write_bytes(b"sex\n" + b"F\n" * 1_000_000)
+        sent: list[int] = []
+        script = Script(answer(DATASET | {"state": "ingesting"}, 202))
+        script.client().datasets.upload("d1", file, progress=sent.append)
+        request = script.requests[0]
+        assert request.content == file.read_bytes()
+        assert request.headers["Content-Type"] == "text/csv"
+        assert request.headers["Content-Length"] == str(file.stat().st_size)
+        assert "Transfer-Encoding" not in request.headers
+        assert sent == [2**20, file.stat().st_size]
+
+    def test_it_starts_anew_after_a_refusal_at_the_door(self, tmp_path: Path) -> None:
+        file = tmp_path / "table.parquet"
+        file.write_bytes(b"PAR1")
+        script = Script(problem(429, "rate-limited"), answer(DATASET, 202))
+        script.client().datasets.upload("d1", file, table="groups")
+        assert [request.content for request in script.requests] == [b"PAR1", b"PAR1"]
+        assert script.requests[1].url.params["table"] == "groups"
+
+    def test_an_unknown_format_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(UnusableInput, match=r"\.parquet"):
+            Script().client().datasets.upload("d1", tmp_path / "table.xlsx")
+
+    def test_waiting_ends_when_the_rows_are_read(self) -> None:
+        script = Script(answer(DATASET | {"state": "ingesting"}), answer(DATASET))
+        assert script.client().datasets.wait("d1").state == "ready"
+        assert len(script.pauses) == 1
+
+    def test_a_rejected_dataset_is_an_error_with_the_reason(self) -> None:
+        script = Script(answer(DATASET | {"state": "rejected", "reason": "no column 'sex'"}))
+        with pytest.raises(DatasetRejected, match="no column 'sex'"):
+            script.client().datasets.wait("d1")
+
+    def test_waiting_has_an_end(self) -> None:
+        script = Script(answer(DATASET | {"state": "ingesting"}))
+        with pytest.raises(WaitedTooLong):
+            script.client().datasets.wait("d1", timeout=-1)
+
+
+class TestWaiting:
+    def test_progress_comes_from_events(self) -> None:
+        stream = events(
+            (1, "state", {"state": "running"}),
+            (2, "progress", {"done": 1, "total": 3}),
+            (3, "progress", {"done": 2, "total": 3}),
+        )
+        script = Script(stream, answer(RELEASE))
+        seen: list[Progress] = []
+        assert script.client().releases.wait("r1", progress=seen.append).state == "succeeded"
+        assert [progress.done for progress in seen] == [1, 2, 3]
+
+    def test_a_stream_that_broke_off_is_resumed(self) -> None:
+        first = events((4, "progress", {"done": 1, "total": 3}))
+        script = Script(first, answer(RUNNING), events(), answer(RELEASE))
+        script.client().releases.wait("r1")
+        asked = [request.headers.get("Last-Event-ID") for request in script.requests]
+        assert asked == ["0", None, "4", None]
+
+    def test_without_events_it_looks_by_itself(self) -> None:
+        refused = problem(404, "not-found")
+        script = Script(refused, answer(RUNNING), refused, answer(RELEASE))
+        seen: list[Progress] = []
+        script.client().releases.wait("r1", progress=seen.append)
+        assert [progress.done for progress in seen] == [1, 3]
+
+    def test_a_failed_release_is_an_error_with_the_reason(self) -> None:
+        failed = RELEASE | {"state": "failed", "error": {"detail": "the workers died"}}
+        with pytest.raises(ReleaseFailed, match="r1 failed: the workers died") as caught:
+            Script(events(), answer(failed)).client().releases.wait("r1")
+        assert caught.value.release.state == "failed"
+
+    def test_a_cancelled_release_has_no_reason(self) -> None:
+        script = Script(events(), answer(RELEASE | {"state": "cancelled"}))
+        with pytest.raises(ReleaseFailed, match=r"r1 cancelled$"):
+            script.client().releases.wait("r1")
+
+    def test_waiting_has_an_end(self) -> None:
+        with pytest.raises(WaitedTooLong):
+            Script(events(), answer(RUNNING)).client().releases.wait("r1", timeout=-1)
+
+    def test_lines_that_are_no_events_are_passed_over(self) -> None:
+        lines = [": still here", "", "event: state", "", "id: 7", "data:{}", "", "id: 8"]
+        assert [(event.id, event.kind) for event in read_events(lines)] == [(7, "message")]
+
+
+def artifact(name: str, content: bytes) -> dict[str, object]:
+    digest = hashlib.sha256(content).hexdigest()
+    return {"name": name, "size": len(content), "sha256": digest, "media_type": "text/csv"}
+
+
+class TestDownload:
+    def release(self, *artifacts: dict[str, object]) -> httpx.Response:
+        return answer(RELEASE | {"artifacts": list(artifacts)})
+
+    def test_files_are_written_and_checked(self, tmp_path: Path) -> None:
+        script = Script(
+            self.release(artifact("a.csv", b"1\n"), artifact("b.csv", b"2\n")),
+            httpx.Response(200, content=b"1\n"),
+            httpx.Response(200, content=b"2\n"),
+        )
+        paths = script.client().releases.download("r1", tmp_path / "new")
+        assert {name: path.read_bytes() for name, path in paths.items()} == {
+            "a.csv": b"1\n",
+            "b.csv": b"2\n",
+        }
+
+    def test_other_content_is_refused_and_not_kept(self, tmp_path: Path) -> None:
+        script = Script(self.release(artifact("a.csv", b"1\n")), httpx.Response(200, content=b"2"))
+        with pytest.raises(DamagedDownload, match=r"a\.csv is not what"):
+            script.client().releases.download("r1", tmp_path)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_only_what_is_asked_for_is_fetched(self, tmp_path: Path) -> None:
+        script = Script(
+            self.release(artifact("a.csv", b"1\n"), artifact("b.csv", b"2\n")),
+            httpx.Response(200, content=b"2\n"),
+        )
+        assert list(script.client().releases.download("r1", tmp_path, names=["b.csv"])) == ["b.csv"]
+
+    def test_a_file_that_is_not_there_is_named(self, tmp_path: Path) -> None:
+        script = Script(self.release(artifact("a.csv", b"")))
+        with pytest.raises(DamagedDownload, match=r"no artifact 'c\.csv'; it has a\.csv"):
+            script.client().releases.download("r1", tmp_path, names=["c.csv"])
+
+    @pytest.mark.parametrize("name", ["../a", "..", ".a", "a/b", "", "/etc/passwd"])
+    def test_a_name_cannot_leave_the_folder(self, tmp_path: Path, name: str) -> None:
+        script = Script(self.release(artifact(name, b"")))
+        with pytest.raises(DamagedDownload, match="not the name of an artifact"):
+            script.client().releases.download("r1", tmp_path)
+
+
+def test_a_body_is_sent_as_it_is() -> None:
+    script = Script(answer(RELEASE, 202))
+    script.client().releases.submit(SPEC | {"dataset_id": "d1"})
+    assert json.loads(script.requests[0].content) == SPEC | {"dataset_id": "d1"}

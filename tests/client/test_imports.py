@@ -1,0 +1,28 @@
+"""The client stands on its own: nothing of the service, nor of the algorithms, is needed for it."""
+
+import subprocess
+import sys
+
+import client
+
+MODULES = "client, client.cli, client.demo, client.verify"
+FORBIDDEN = ("service", "worker", "torch", "numpy", "synth.run", "synth.table", "sqlalchemy")
+
+PRINT_IMPORTED = f"""
+import sys
+import {MODULES}
+print(*(name for name in {FORBIDDEN!r} if name in sys.modules))
+"""
+
+
+def test_importing_it_imports_nothing_else_of_ours() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", PRINT_IMPORTED], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == []
+
+
+def test_the_public_names_are_these() -> None:
+    public = {name for name in vars(client) if not name.startswith("_")}
+    submodules = {name for name in public if f"client.{name}" in sys.modules}
+    assert public - submodules == set(client.__all__)

@@ -1,0 +1,114 @@
+"""The real stack as a user runs it: a process that is started, asked and interrupted."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import psutil
+
+from client import Client
+from client.stack import find_free_port
+
+SCRIM = (sys.executable, "-m", "client.cli")
+READY_SECONDS = 120
+STOP_SECONDS = 60
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """Ours, without settings of Scrim but those given."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SCRIM_")}
+    return kept | changes
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder that is gone afterwards: servers fill many megabytes."""
+    with tempfile.TemporaryDirectory(prefix="scrim-test-") as folder:
+        yield Path(folder)
+
+
+class Up:
+    """`scrim up` in a data folder."""
+
+    def __init__(self, data_dir: Path, settings: Mapping[str, str]) -> None:
+        self.data_dir = data_dir
+        self.port = find_free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process = subprocess.Popen(
+            [*SCRIM, "up", "--data-dir", str(data_dir), "--port", str(self.port)],
+            env=environment(**settings),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def is_ready(self) -> bool:
+        """Whether the service says that it is ready."""
+        try:
+            return httpx.get(f"{self.url}/readyz", timeout=5, trust_env=False).is_success
+        except httpx.TransportError:
+            return False
+
+    def admin(self) -> Client:
+        """A client with the first admin key."""
+        return Client(self.url, (self.data_dir / "admin.key").read_text().strip())
+
+    def processes(self) -> list[psutil.Process]:
+        """Everything that the stack consists of."""
+        main = psutil.Process(self.process.pid)
+        return [main, *main.children(recursive=True)]
+
+    def child(self, *words: str) -> psutil.Process:
+        """The process that was started with these words."""
+        for process in self.processes()[1:]:
+            with suppress(psutil.Error):
+                if set(words) <= set(process.cmdline()):
+                    return process
+        raise LookupError(words)
+
+    def interrupt(self) -> tuple[int, str]:
+        """Press Ctrl-C; returns the exit code and everything that was printed."""
+        everything = self.processes()
+        self.process.send_signal(signal.SIGINT)
+        printed, _ = self.process.communicate(timeout=STOP_SECONDS)
+        assert [each for each in everything if is_alive(each)] == []
+        return self.process.returncode, printed
+
+
+@contextmanager
+def running(data_dir: Path, **settings: str) -> Iterator[Up]:
+    """A stack that is ready; whatever happens, nothing of it stays."""
+    up = Up(data_dir, settings)
+    try:
+        wait_until(lambda: up.is_ready() or up.process.poll() is not None, seconds=READY_SECONDS)
+        assert up.process.poll() is None, up.process.communicate()
+        yield up
+    finally:
+        if up.process.poll() is None:
+            up.process.terminate()
+        up.process.communicate(timeout=STOP_SECONDS)
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether a process still runs; a dead one may wait for its parent to notice."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def wait_until(condition: Callable[[], bool], *, seconds: float) -> None:
+    """Poll until the condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds:g} seconds"
+        time.sleep(0.05)

@@ -1,0 +1,218 @@
+"""`scrim demo` as a user runs it, and `scrim up` on the folder that it leaves behind."""
+
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from client import Client
+from client.comparison import contains, read_answers, read_rows
+from client.demo import EPSILON, FILES
+from client.example import COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions
+from client.records import Population
+from client.verify import verify
+from tests.e2e.support import SCRIM, STOP_SECONDS, Up, environment, is_alive, running, scratch
+
+pytestmark = pytest.mark.e2e
+
+DEMO_SECONDS = 300
+LARGEST_DISTANCE = 0.05
+"""Total variation: the noise of the demo's budget causes about 0.015."""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What a run of the demo left behind."""
+
+    folder: Path
+    data_dir: Path
+    printed: str
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "demo-output"
+
+    @property
+    def public_key(self) -> str:
+        return (self.data_dir / "signing.pub").read_text()
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Demo]:
+    """One run, in a folder of its own."""
+    with scratch() as folder:
+        yield run_in(folder)
+
+
+def run_in(folder: Path) -> Demo:
+    """Run the demo in a folder."""
+    done = subprocess.run(
+        [*SCRIM, "demo", "--data-dir", "data"],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=DEMO_SECONDS,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Demo(folder, folder / "data", done.stdout)
+
+
+@pytest.fixture(scope="module")
+def rows(demo: Demo) -> list[dict[str, str]]:
+    return read_rows(demo.output / "synthetic.csv")
+
+
+def labels(column: str) -> list[str]:
+    """The cells of a column, as answers write them."""
+    declared = next(each for each in SCHEMA["columns"] if each["name"] == column)
+    if declared["type"] == "categorical":
+        return list(declared["values"])
+    edges = [f"{edge:g}" for edge in declared["bins"]["edges"]]
+    cells = [f"[{low}, {high})" for low, high in pairwise(edges)]
+    return [*cells[:-1], cells[-1][:-1] + "]"]
+
+
+@cache
+def label_of(column: str, value: str) -> str:
+    """The cell that a value belongs to."""
+    return next(label for label in labels(column) if contains(value, label))
+
+
+def shares(table: list[dict[str, Any]], columns: list[str]) -> dict[tuple[str, ...], float]:
+    """The cross table of some columns, as fractions."""
+    cells = (tuple(label_of(name, str(row[name])) for name in columns) for row in table)
+    return {cell: count / len(table) for cell, count in Counter(cells).items()}
+
+
+class TestFiles:
+    def test_there_are_three(self, demo: Demo) -> None:
+        assert {path.name for path in demo.output.iterdir()} == set(FILES)
+
+    def test_rows_are_as_many_as_asked(self, rows: list[dict[str, str]]) -> None:
+        assert len(rows) == ROWS
+        assert list(rows[0]) == COLUMNS
+
+    def test_every_value_is_in_its_range(self, rows: list[dict[str, str]]) -> None:
+        for column in SCHEMA["columns"]:
+            values = {row[column["name"]] for row in rows}
+            if column["type"] == "categorical":
+                assert values <= set(column["values"])
+            else:
+                number = int if column["type"] == "integer" else float
+                numbers = [number(value) for value in values]
+                assert column["lower"] <= min(numbers) <= max(numbers) <= column["upper"]
+
+    def test_every_question_is_answered(self, demo: Demo) -> None:
+        tables = read_answers(demo.output / "answers.csv")
+        assert set(tables) == {frozenset(question) for question in QUESTIONS}
+        for answers in tables.values():
+            assert sum(answer.fraction for answer in answers) == pytest.approx(1, abs=1e-6)
+
+    def test_the_rows_keep_what_was_asked(self, rows: list[dict[str, str]]) -> None:
+        """The table is public and fictional, so here, and only here, the truth may be looked at."""
+        true = list(admissions())
+        for question in QUESTIONS:
+            released, expected = shares(rows, question), shares(true, question)
+            cells = released.keys() | expected.keys()
+            gaps = (abs(released.get(cell, 0) - expected.get(cell, 0)) for cell in cells)
+            distance = sum(gaps) / 2
+            assert distance < LARGEST_DISTANCE, question
+
+
+class TestCertificate:
+    def test_it_verifies(self, demo: Demo) -> None:
+        files = [demo.output / name for name in FILES]
+        report = verify(demo.output / "certificate.json", files, public_key=demo.public_key)
+        assert report.ok, report.checks
+        assert report.certificate is not None
+        assert report.certificate["epsilon"]["1e-09"] <= EPSILON
+        assert report.certificate["release"]["outputs"]["rows"] == ROWS
+
+    @pytest.mark.parametrize("name", FILES)
+    def test_tampering_is_found(self, demo: Demo, tmp_path: Path, name: str) -> None:
+        for file in FILES:
+            (tmp_path / file).write_bytes((demo.output / file).read_bytes())
+        content = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(content.replace(b"5", b"6", 1))
+        done = subprocess.run(
+            [*SCRIM, "verify", "certificate.json", *FILES[:2]],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 5
+        assert "BAD" in done.stdout
+
+
+class TestWords:
+    def test_it_shows_released_numbers_and_what_to_do_next(self, demo: Demo) -> None:
+        for words in ("noisy answers", "synthetic rows", "Certified", "scrim verify", "scrim up"):
+            assert words in demo.printed
+
+    def test_no_key_is_printed(self, demo: Demo) -> None:
+        assert (demo.data_dir / "admin.key").read_text().strip() not in demo.printed
+        assert "scrim_" not in demo.printed
+
+
+class TestUpAgain:
+    def test_everything_is_there_after_every_start(self, demo: Demo, tmp_path: Path) -> None:
+        with running(demo.data_dir) as up:
+            self.find_everything(up, demo, tmp_path)
+            before = self.populations(up)
+            code, printed = up.interrupt()
+            assert code == 0, printed
+            assert "First admin key" not in printed
+        with running(demo.data_dir) as up:
+            assert self.populations(up) == before
+            assert up.interrupt()[0] == 0
+
+    def find_everything(self, up: Up, demo: Demo, folder: Path) -> None:
+        with up.admin() as admin:
+            (population,) = admin.populations.list()
+            key = admin.keys.create("auditor", ["curator", "analyst"]).key
+        assert 0 < population.budget.rho_spent < population.budget.rho_cap
+        with Client(up.url, key) as auditor:
+            (release,) = auditor.releases.list()
+            assert auditor.populations.verify_ledger(population.id).ok
+            assert [dataset.state for dataset in auditor.datasets.list()] == ["ready"]
+            auditor.releases.download(release.id, folder)
+            answers = auditor.releases.answers(release.id, [{"type": "marginals", "k": 1}])
+            sample = auditor.releases.samples(release.id, 10)
+        for name in FILES:
+            assert (folder / name).read_bytes() == (demo.output / name).read_bytes()
+        assert {answer.item for answer in answers} == set(COLUMNS)
+        assert len(sample.splitlines()) == 11
+
+    def populations(self, up: Up) -> list[Population]:
+        with up.admin() as admin:
+            return list(admin.populations.list())
+
+
+def test_ctrl_c_ends_the_demo_and_its_stack(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*SCRIM, "demo"],
+        cwd=tmp_path,
+        env=environment(TMPDIR=str(tmp_path), PYTHONUNBUFFERED="1"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    while "The service runs" not in (line := process.stdout.readline()):
+        assert line, "it ended early"
+    everything = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=STOP_SECONDS)
+    assert process.returncode == 130
+    assert len(everything) > 5
+    assert not any(map(is_alive, everything))
+    assert list(tmp_path.iterdir()) == []
