@@ -12,14 +12,13 @@ from service import health
 from service.config import Settings
 from service.context import open_context
 from service.datasets import endpoints as datasets
-from service.errors import Problem
 from service.keys import endpoints as keys
 from service.ledger import endpoints as ledger
 from service.logging import build_logger
 from service.metrics import Metrics
 from service.middleware import RequestMiddleware
 from service.populations import endpoints as populations
-from service.problems import MEDIA_TYPE, install_handlers
+from service.problems import MEDIA_TYPE, documented, install_handlers
 from service.releases import endpoints as releases
 
 DESCRIPTION = """
@@ -41,10 +40,6 @@ TAGS = [
     {"name": "releases", "description": "Jobs, their results, and questions to released models."},
     {"name": "operation", "description": "Health, readiness and metrics."},
 ]
-_PROBLEM: dict[str, Any] = {
-    "model": Problem,
-    "description": "A problem: `type` tells which",
-}
 
 
 def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -> FastAPI:
@@ -69,7 +64,6 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
         description=DESCRIPTION,
         openapi_tags=TAGS,
         lifespan=lifespan,
-        responses=dict.fromkeys((401, 403, 404, 409, 422, 429, 503), _PROBLEM),
     )
     app.state.metrics = metrics
     app.add_middleware(
@@ -83,9 +77,9 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
         datasets.router,
         releases.mechanisms,
         releases.router,
-        health.router,
     ):
-        app.include_router(router)
+        app.include_router(router, responses=documented(401, 403, 404, 409, 413, 422, 429, 503))
+    app.include_router(health.router, responses=documented(503))
     _describe_problems(app)
     return app
 

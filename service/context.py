@@ -82,7 +82,8 @@ def open_context(settings: Settings, log: FilteringBoundLogger) -> Iterator[Cont
         engine.dispose()
 
 
-def current_context(request: Request) -> Context:
+# Asynchronous, like other dependencies that never wait: those that may wait are given a thread.
+async def current_context(request: Request) -> Context:
     """The context of the application that serves this request."""
     return cast(Context, request.app.state.context)
 

@@ -22,10 +22,12 @@ Messages name fields, limits and remedies; they never repeat what was sent.
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from service.views import View
 
 
-class FieldError(BaseModel):
+class FieldError(View):
     """One thing that is wrong with a request."""
 
     loc: list[str | int]
@@ -34,7 +36,7 @@ class FieldError(BaseModel):
     """What is wrong there."""
 
 
-class Problem(BaseModel):
+class Problem(View):
     """What every error looks like (RFC 9457)."""
 
     type: Annotated[str, Field(examples=["/problems/budget-exhausted"])]

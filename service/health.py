@@ -7,40 +7,43 @@ from typing import Literal
 
 from alembic.script import ScriptDirectory
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel
 from sqlalchemy import text
 
 from service.context import Context, Services
 from service.errors import FieldError, NotReady
 from service.keys.access import AnyKey
 from service.metrics import MEDIA_TYPE
+from service.problems import documented
+from service.views import View
 
 router = APIRouter(tags=["operation"])
 
 _MIGRATIONS = Path(__file__).resolve().parents[1] / "migrations"
 
 
-class Health(BaseModel):
+class Health(View):
     """The service answers."""
 
     status: Literal["ok"] = "ok"
+    """Always `ok`."""
 
 
-class Readiness(BaseModel):
+class Readiness(View):
     """Everything the service depends on answers."""
 
     status: Literal["ready"] = "ready"
+    """Always `ready`."""
     checks: list[str]
     """What was checked."""
 
 
-@router.get("/healthz")
+@router.get("/healthz", summary="Is the process alive?")
 def healthz() -> Health:
     """Whether the process is alive. Needs no key."""
     return Health()
 
 
-@router.get("/readyz")
+@router.get("/readyz", summary="Can requests be served?")
 def readyz(context: Services) -> Readiness:
     """Whether requests can be served. Needs no key."""
     checks = _checks(context)
@@ -53,7 +56,15 @@ def readyz(context: Services) -> Readiness:
     return Readiness(checks=list(checks))
 
 
-@router.get("/metrics", response_class=Response, responses={200: {"content": {MEDIA_TYPE: {}}}})
+_TEXT = {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}, "description": "The numbers"}
+
+
+@router.get(
+    "/metrics",
+    summary="Numbers for Prometheus",
+    response_class=Response,
+    responses={200: _TEXT, **documented(401, 429)},
+)
 def metrics(caller: AnyKey, context: Services, request: Request) -> Response:
     """Requests, queues, releases and budgets, in the Prometheus text format."""
     return Response(request.app.state.metrics.render(context), media_type=MEDIA_TYPE)

@@ -9,11 +9,12 @@ from typing import Annotated, Any, Generic, TypeVar
 from uuid import UUID
 
 from fastapi import Depends, Query
-from pydantic import BaseModel
+from pydantic import ConfigDict
 from sqlalchemy import Select, tuple_
 
 from service.errors import FieldError, Invalid
 from service.models import ApiKey, Dataset, PopulationRow, ReleaseRow
+from service.views import View
 
 DEFAULT_LIMIT = 50
 LARGEST_LIMIT = 200
@@ -22,8 +23,11 @@ Item = TypeVar("Item")
 Listed = TypeVar("Listed", ApiKey, PopulationRow, Dataset, ReleaseRow)
 
 
-class Page(BaseModel, Generic[Item]):
+class Page(View, Generic[Item]):
     """A part of a collection."""
+
+    # A page of something in particular does not inherit the text above.
+    model_config = ConfigDict(json_schema_extra={"description": "A part of a collection."})
 
     items: list[Item]
     """What there is on this page."""

@@ -7,6 +7,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 from structlog.contextvars import get_contextvars
 
 from service.errors import FieldError, Problem, ServiceError
@@ -26,8 +27,25 @@ _LEDGER: dict[type[ledger.LedgerError], tuple[int, str, str]] = {
     ledger.AnchorError: (503, "not-ready", "Not ready"),
 }
 _NAMES = {404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+_WHEN = {
+    401: "No key, or one that does not work",
+    403: "The key's scopes do not cover the call",
+    404: "There is no such thing, or you may not know of it",
+    409: "The state of things does not allow it; `type` tells what stands in the way",
+    413: "The body is too large",
+    415: "The body is in a format that is not read here",
+    416: "The range lies outside the artifact",
+    422: "The request is invalid, or asks for what cannot be carried out",
+    429: "The key is used too often; Retry-After tells how long to wait",
+    503: "Something that the service depends on does not answer",
+}
 # pydantic quotes the offending character of these.
 _QUOTING = {"uuid_parsing": "must be a UUID", "json_invalid": "must be valid JSON"}
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What the OpenAPI document says about these errors."""
+    return {status: {"model": Problem, "description": _WHEN[status]} for status in statuses}
 
 
 def answer(
@@ -111,13 +129,29 @@ def _field_error(found: dict[str, Any]) -> FieldError:
     return FieldError(loc=loc, message=message)
 
 
-def _on_http_error(_request: Request, error: Exception) -> JSONResponse:
+def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
+    if error.status_code == 400:
+        # The framework's word for a body that is not even text.
+        return answer(
+            422, "invalid", "Invalid request", "the body cannot be read; send JSON in UTF-8"
+        )
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_allowed_methods(request))
     title = HTTPStatus(error.status_code).phrase
     return answer(
         error.status_code,
         _NAMES.get(error.status_code, "invalid"),
         title,
         f"{title.lower()}; see /docs for what there is",
-        headers=dict(error.headers or {}),
+        headers=headers,
     )
+
+
+def _allowed_methods(request: Request) -> list[str]:
+    """All methods of this path; the framework names those of the first fitting route only."""
+    paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
+    asked = request.scope["path"]
+    fitting = [asked] if asked in paths else [p for p in paths if compile_path(p)[0].match(asked)]
+    return sorted({method.upper() for path in fitting for method in paths[path]})

@@ -7,6 +7,9 @@ from fastapi import FastAPI
 
 # Answers that take longer than this when the service is asked to stop are broken off.
 GRACE_SECONDS = 20
+# Longer than a proxy keeps a silent connection: it must be the one that closes it, or a request may
+# be sent into a connection that is just being closed.
+KEEP_ALIVE_SECONDS = 75
 
 
 class Server(uvicorn.Server):
@@ -24,6 +27,7 @@ class Server(uvicorn.Server):
                 log_level="warning",
                 server_header=False,
                 ws="none",
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )
         )

@@ -3,7 +3,7 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 
 from service.context import Context, Services
 from service.datasets import repository, service, uploads
@@ -12,8 +12,11 @@ from service.errors import TooLarge
 from service.idempotency import OptionalKey, attempt
 from service.keys.access import Curator
 from service.pagination import Page, Pages
+from service.problems import documented
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+
+DatasetId = Annotated[UUID, Path(description="The dataset's id.")]
 
 _BODIES = {
     media_type: {"schema": {"type": "string", "format": "binary"}}
@@ -21,7 +24,7 @@ _BODIES = {
 }
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, summary="Declare a dataset")
 def create(
     body: NewDataset,
     caller: Curator,
@@ -45,11 +48,15 @@ def create(
 @router.put(
     "/{dataset_id}/content",
     status_code=202,
-    responses={200: {"model": DatasetView, "description": "Another table is still missing"}},
+    summary="Upload a table",
+    responses={
+        200: {"model": DatasetView, "description": "Another table is still missing"},
+        **documented(415),
+    },
     openapi_extra={"requestBody": {"required": True, "content": _BODIES}},
 )
 async def upload(
-    dataset_id: UUID,
+    dataset_id: DatasetId,
     caller: Curator,
     context: Services,
     request: Request,
@@ -57,9 +64,12 @@ async def upload(
     table: Annotated[
         TableName | None, Query(description="For two-level data: which table this is.")
     ] = None,
-    content_type: Annotated[str | None, Header()] = None,
-    content_encoding: Annotated[str | None, Header()] = None,
-    content_length: Annotated[int | None, Header(ge=0)] = None,
+    # These two belong to every body; OpenAPI documents do not list them as parameters.
+    content_type: Annotated[str | None, Header(include_in_schema=False)] = None,
+    content_length: Annotated[int | None, Header(ge=0, include_in_schema=False)] = None,
+    content_encoding: Annotated[
+        str | None, Header(description="`gzip`, if the CSV is compressed.")
+    ] = None,
 ) -> DatasetView:
     """Upload a table as the body: CSV, gzip or Parquet.
 
@@ -77,22 +87,22 @@ async def upload(
     return view
 
 
-@router.get("")
+@router.get("", summary="List datasets")
 def list_datasets(caller: Curator, context: Services, paging: Pages) -> Page[DatasetSummary]:
     """All datasets, the newest first."""
     with context.transaction() as work:
         return service.list_page(work.session, paging)
 
 
-@router.get("/{dataset_id}")
-def show(dataset_id: UUID, caller: Curator, context: Services) -> DatasetView:
+@router.get("/{dataset_id}", summary="Show a dataset")
+def show(dataset_id: DatasetId, caller: Curator, context: Services) -> DatasetView:
     """A dataset: its schema and state, never its rows or their number."""
     with context.transaction() as work:
         return service.show(work.session, dataset_id)
 
 
-@router.delete("/{dataset_id}", status_code=204)
-def delete(dataset_id: UUID, caller: Curator, context: Services) -> None:
+@router.delete("/{dataset_id}", status_code=204, summary="Delete a dataset")
+def delete(dataset_id: DatasetId, caller: Curator, context: Services) -> None:
     """Destroy a dataset's key, and with it the rows. What was spent on it stays spent."""
     with context.transaction() as work:
         service.delete(work.session, dataset_id)

@@ -4,9 +4,10 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, Discriminator, Field, Tag, TypeAdapter
+from pydantic import Discriminator, Field, Tag, TypeAdapter
 
 from service.models import Dataset
+from service.views import View
 from synth.spec.base import Name, Spec, ToldApartBy
 from synth.spec.schema import Schema, TwoLevelSchema
 
@@ -64,19 +65,27 @@ class NewPublicDataset(_NewDataset):
 NewDataset = Annotated[NewPrivateDataset | NewPublicDataset, ToldApartBy("visibility")]
 
 
-class DatasetSummary(BaseModel):
+class DatasetSummary(View):
     """A dataset, as lists show it."""
 
     id: UUID
+    """What releases refer to."""
     name: str
+    """What the curator calls it."""
     visibility: Literal["private", "public"]
+    """Whether it is about protected people, or public already."""
     population_id: UUID | None
+    """The people it is about; null for a public dataset."""
     provenance: str | None
+    """Where a public dataset was published."""
     disjoint_from_population: bool | None
+    """The statement that none of the protected people is in a public dataset."""
     state: State
+    """Releases need one that is `ready`."""
     reason: str | None
     """Why it was rejected: something about the file's structure, never a value in it."""
     created_at: datetime
+    """When it was declared."""
 
 
 class DatasetView(DatasetSummary):

@@ -1,7 +1,7 @@
 """Who is calling, and may they? Dependencies of the endpoints."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
@@ -45,10 +45,10 @@ def authenticate(
     return Caller(key.id, frozenset(key.scopes))
 
 
-def require(*scopes: Scope) -> Callable[[Caller], Caller]:
+def require(*scopes: Scope) -> Callable[[Caller], Awaitable[Caller]]:
     """A dependency that lets only callers with one of these scopes pass."""
 
-    def check(caller: Annotated[Caller, Depends(authenticate)]) -> Caller:
+    async def check(caller: Annotated[Caller, Depends(authenticate)]) -> Caller:
         if caller.scopes.isdisjoint(scopes):
             raise ScopeMissing(f"this call needs a key with the scope {' or '.join(scopes)}")
         return caller

@@ -1,8 +1,9 @@
 """/v1/keys"""
 
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path
 
 from service.context import Services
 from service.keys import repository
@@ -14,8 +15,10 @@ from service.pagination import Page, Pages, page_of
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"])
 
+KeyId = Annotated[UUID, Path(description="The key's id.")]
 
-@router.post("", status_code=201)
+
+@router.post("", status_code=201, summary="Make a key")
 def create(body: NewKey, caller: Admin, context: Services) -> CreatedKey:
     """Make an API key. The answer shows its secret, this once."""
     with context.transaction() as work:
@@ -23,15 +26,15 @@ def create(body: NewKey, caller: Admin, context: Services) -> CreatedKey:
     return CreatedKey(**_view(row).model_dump(), key=secret)
 
 
-@router.get("")
+@router.get("", summary="List keys")
 def list_keys(caller: Admin, context: Services, paging: Pages) -> Page[KeyView]:
     """All API keys, the newest first, without their secrets."""
     with context.transaction() as work:
         return page_of(repository.page(work.session, paging), paging, _view)
 
 
-@router.delete("/{key_id}", status_code=204)
-def revoke(key_id: UUID, caller: Admin, context: Services) -> None:
+@router.delete("/{key_id}", status_code=204, summary="Revoke a key")
+def revoke(key_id: KeyId, caller: Admin, context: Services) -> None:
     """Revoke an API key; it stops working at once."""
     with context.transaction() as work:
         revoke_key(work.session, key_id)

@@ -4,8 +4,9 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import AwareDatetime, Field
 
+from service.views import View
 from synth.spec.base import Name, Spec
 
 Scope = Literal["admin", "curator", "analyst"]
@@ -27,17 +28,23 @@ class NewKey(Spec):
     """When it stops working; never, where not given."""
 
 
-class KeyView(BaseModel):
+class KeyView(View):
     """A key, without its secret."""
 
     id: UUID
+    """What to revoke it by."""
     name: str
+    """Who or what uses it."""
     prefix: Annotated[str, Field(examples=["scrim_x3Jq91Lk"])]
     """The first characters of the secret, to tell keys apart."""
     scopes: list[Scope]
+    """What it may do."""
     created_at: datetime
+    """When it was made."""
     expires_at: datetime | None
+    """When it stops working; null: never."""
     revoked_at: datetime | None
+    """When it was revoked; null: it was not."""
 
 
 class CreatedKey(KeyView):

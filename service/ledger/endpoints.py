@@ -5,7 +5,6 @@ from typing import Literal
 from uuid import UUID
 
 from fastapi import APIRouter
-from pydantic import BaseModel
 
 from service.context import Services
 from service.keys.access import Curator
@@ -14,19 +13,24 @@ from service.ledger.chain import verify_chain
 from service.ledger.records import AuditEntry
 from service.pagination import Page, Pages, encode_cursor
 from service.populations.repository import get as get_population
+from service.populations.schemas import PopulationId
+from service.views import View
 from synth.spec.budget import rho_of_units
 
 router = APIRouter(prefix="/v1/populations/{population_id}/ledger", tags=["ledger"])
 
 
-class EntryView(BaseModel):
+class EntryView(View):
     """One change of a population's balance."""
 
     seq: int
     """Its number, counted from 1."""
     at: datetime
+    """When it was written; of an operation, only the hour."""
     kind: Literal["open_account", "set_cap", "reserve", "operation", "close"]
+    """What changed the balance."""
     release_id: UUID | None
+    """The release it is about; null for the account itself."""
     operation: int | None
     """Number of the operation within its release."""
     rho: float
@@ -34,13 +38,14 @@ class EntryView(BaseModel):
     hash: str
     """SHA-256 over this entry and the hash before it."""
     previous_hash: str
+    """Hash of the entry before; zeros for the first."""
 
     @classmethod
     def of(cls, entry: AuditEntry) -> "EntryView":
         """An entry, for display."""
         return cls(
             seq=entry.seq,
-            at=entry.at,
+            at=_shown_time(entry),
             kind=entry.kind,
             release_id=entry.release_id,
             operation=entry.operation,
@@ -50,7 +55,14 @@ class EntryView(BaseModel):
         )
 
 
-class Verification(BaseModel):
+def _shown_time(entry: AuditEntry) -> datetime:
+    # How long an operation took depends on the rows, so the time between two is not told.
+    if entry.kind == "operation":
+        return entry.at.replace(minute=0, second=0, microsecond=0)
+    return entry.at
+
+
+class Verification(View):
     """What a check of the ledger found."""
 
     ok: bool
@@ -63,9 +75,9 @@ class Verification(BaseModel):
     """The first thing that is not as it was written."""
 
 
-@router.get("")
+@router.get("", summary="Read the ledger")
 def list_entries(
-    population_id: UUID, caller: Curator, context: Services, paging: Pages
+    population_id: PopulationId, caller: Curator, context: Services, paging: Pages
 ) -> Page[EntryView]:
     """Every change of the population's balance, the oldest first."""
     after = paging.position(_number) or 0
@@ -77,8 +89,8 @@ def list_entries(
     return Page(items=shown, next=encode_cursor(shown[-1].seq) if more else None)
 
 
-@router.get("/verify")
-def verify(population_id: UUID, caller: Curator, context: Services) -> Verification:
+@router.get("/verify", summary="Verify the ledger")
+def verify(population_id: PopulationId, caller: Curator, context: Services) -> Verification:
     """Recompute every hash of the chain, and every balance from its entries."""
     with context.transaction() as work:
         get_population(work.session, population_id)

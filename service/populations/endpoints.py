@@ -1,7 +1,5 @@
 """/v1/populations"""
 
-from uuid import UUID
-
 from fastapi import APIRouter, Request, Response
 
 from service.context import Services
@@ -9,13 +7,13 @@ from service.idempotency import OptionalKey, attempt
 from service.keys.access import Admin, AnyKey
 from service.pagination import Page, Pages
 from service.populations import service
-from service.populations.schemas import PopulationView
+from service.populations.schemas import PopulationId, PopulationView
 from synth.spec.population import Population
 
 router = APIRouter(prefix="/v1/populations", tags=["populations"])
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, summary="Register a population")
 def create(
     body: Population,
     caller: Admin,
@@ -38,15 +36,15 @@ def create(
     return view
 
 
-@router.get("")
+@router.get("", summary="List populations")
 def list_populations(caller: AnyKey, context: Services, paging: Pages) -> Page[PopulationView]:
     """All populations with their budgets, the newest first."""
     with context.transaction() as work:
         return service.list_page(work.session, paging)
 
 
-@router.get("/{population_id}")
-def show(population_id: UUID, caller: AnyKey, context: Services) -> PopulationView:
+@router.get("/{population_id}", summary="Show a population")
+def show(population_id: PopulationId, caller: AnyKey, context: Services) -> PopulationView:
     """A population with its budget."""
     with context.transaction() as work:
         return service.show(work.session, population_id)

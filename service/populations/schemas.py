@@ -4,14 +4,18 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from fastapi import Path
+from pydantic import Field
 
 from service.ledger.records import Account
 from service.models import PopulationRow
+from service.views import View
 from synth.spec.budget import Budget, epsilon_of_units, rho_of_units
 
+PopulationId = Annotated[UUID, Path(description="The population's id.")]
 
-class BudgetView(BaseModel):
+
+class BudgetView(View):
     """The account of a population."""
 
     rho_cap: Annotated[float, Field(examples=[0.5])]
@@ -40,20 +44,29 @@ class BudgetView(BaseModel):
         )
 
 
-class PopulationView(BaseModel):
+class PopulationView(View):
     """A population and its budget."""
 
     id: UUID
+    """What datasets refer to."""
     name: str
+    """What the curator calls these people."""
     unit: Literal["row", "person", "household"]
+    """What one protected unit is."""
     relation: Literal["add_remove", "replace_one"]
+    """Neighbours differ by one unit more or less, or by one unit replaced."""
     max_rows_per_person: int | None
+    """Largest number of rows kept of one person."""
     max_household_size: int | None
+    """Largest number of rows kept of one household."""
     cap: Budget
     """The cap as it was given."""
     delta: float
+    """The delta at which epsilon is stated."""
     created_at: datetime
+    """When the account was opened."""
     budget: BudgetView
+    """What was spent, and what is left."""
 
     @classmethod
     def of(cls, row: PopulationRow, account: Account) -> "PopulationView":

@@ -1,5 +1,6 @@
 """/v1/releases and /v1/mechanisms"""
 
+from functools import cache
 from typing import Annotated
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from service.context import Services
 from service.idempotency import RequiredKey, attempt
 from service.keys.access import Analyst, AnyKey, Curator, Reader
 from service.pagination import Page, Pages
+from service.problems import documented
 from service.releases import events, questions, repository, service
 from service.releases.cancellation import cancel as cancel_release
 from service.releases.downloads import Conditions, download
@@ -27,28 +29,41 @@ from synth.spec.release import ReleaseRequest
 router = APIRouter(prefix="/v1/releases", tags=["releases"])
 mechanisms = APIRouter(prefix="/v1/mechanisms", tags=["mechanisms"])
 
+ReleaseId = Annotated[UUID, Path(description="The release's id.")]
 ReleaseBody = Annotated[ReleaseRequest, Body(examples=[EXAMPLE])]
-ArtifactName = Annotated[str, Path(pattern=r"^[a-z0-9_.-]{1,100}$", examples=["synthetic.csv"])]
+ArtifactName = Annotated[
+    str,
+    Path(
+        pattern=r"^[a-z0-9_.-]{1,100}$",
+        examples=["synthetic.csv"],
+        description="A name that the release lists under `artifacts`.",
+    ),
+]
 
-_BYTES = {"content": {"application/octet-stream": {}}, "description": "The artifact's bytes"}
+_BYTES = {"content": {"*/*": {}}, "description": "The artifact's bytes"}
 _STREAM = {"content": {events.MEDIA_TYPE: {}}, "description": "Server-sent events"}
 _CSV = {"content": {"text/csv": {}}, "description": "The rows"}
 
 
-@mechanisms.get("")
+@mechanisms.get("", summary="List mechanisms")
 def list_mechanisms(caller: AnyKey) -> Page[CatalogueEntry]:
     """Every mechanism that a release may name, with its parameters as JSON Schema."""
+    return _mechanisms()
+
+
+@cache
+def _mechanisms() -> Page[CatalogueEntry]:
     return Page(items=catalogue(), next=None)
 
 
-@router.post("/preview")
+@router.post("/preview", summary="Preview a release")
 def preview(body: ReleaseBody, caller: Curator, context: Services) -> Preview:
     """What a release would cost and how accurate it would be. Touches neither data nor budget."""
     with context.transaction() as work:
         return service.preview(work.session, body)
 
 
-@router.post("", status_code=202)
+@router.post("", status_code=202, summary="Queue a release")
 def create(
     body: ReleaseBody,
     caller: Curator,
@@ -68,23 +83,28 @@ def create(
     return view
 
 
-@router.get("")
+@router.get("", summary="List releases")
 def list_releases(caller: Reader, context: Services, paging: Pages) -> Page[ReleaseView]:
     """Releases, the newest first; to an analyst, the published ones."""
     with context.transaction() as work:
         return service.list_page(work.session, paging, caller)
 
 
-@router.get("/{release_id}")
-def show(release_id: UUID, caller: Reader, context: Services) -> ReleaseView:
+@router.get("/{release_id}", summary="Show a release")
+def show(release_id: ReleaseId, caller: Reader, context: Services) -> ReleaseView:
     """A release: its state, progress, spending and artifacts."""
     with context.transaction() as work:
         return service.view_of(work.session, service.find_visible(work.session, release_id, caller))
 
 
-@router.get("/{release_id}/events", response_class=StreamingResponse, responses={200: _STREAM})
+@router.get(
+    "/{release_id}/events",
+    summary="Follow a release",
+    response_class=StreamingResponse,
+    responses={200: _STREAM},
+)
 def watch(
-    release_id: UUID,
+    release_id: ReleaseId,
     caller: Reader,
     context: Services,
     last_event_id: Annotated[
@@ -101,8 +121,8 @@ def watch(
     )
 
 
-@router.post("/{release_id}/cancel")
-def cancel(release_id: UUID, caller: Curator, context: Services) -> ReleaseView:
+@router.post("/{release_id}/cancel", summary="Cancel a release")
+def cancel(release_id: ReleaseId, caller: Curator, context: Services) -> ReleaseView:
     """Cancel a release; what it has not spent returns to the population.
 
     If a worker is on it, `cancel_requested` is set, and the worker stops at its next step.
@@ -112,8 +132,8 @@ def cancel(release_id: UUID, caller: Curator, context: Services) -> ReleaseView:
         return service.view_of(work.session, repository.get(work.session, release_id))
 
 
-@router.post("/{release_id}/publish")
-def publish(release_id: UUID, caller: Curator, context: Services) -> ReleaseView:
+@router.post("/{release_id}/publish", summary="Publish a release")
+def publish(release_id: ReleaseId, caller: Curator, context: Services) -> ReleaseView:
     """Make a release visible to analysts."""
     with context.transaction() as work:
         return service.publish(work.session, release_id)
@@ -121,17 +141,29 @@ def publish(release_id: UUID, caller: Curator, context: Services) -> ReleaseView
 
 @router.get(
     "/{release_id}/artifacts/{name}",
+    summary="Download an artifact",
     response_class=StreamingResponse,
-    responses={200: _BYTES, 206: _BYTES, 304: {"description": "You have it already"}},
+    responses={
+        200: _BYTES,
+        206: _BYTES,
+        304: {"description": "You have it already"},
+        **documented(416),
+    },
 )
 def get_artifact(
-    release_id: UUID,
+    release_id: ReleaseId,
     name: ArtifactName,
     caller: Reader,
     context: Services,
-    if_none_match: Annotated[str | None, Header()] = None,
-    range_: Annotated[str | None, Header(alias="Range")] = None,
-    if_range: Annotated[str | None, Header()] = None,
+    if_none_match: Annotated[
+        str | None, Header(description="ETags that you have; 304 if this is one of them.")
+    ] = None,
+    range_: Annotated[
+        str | None, Header(alias="Range", description="One range of bytes, such as `bytes=0-99`.")
+    ] = None,
+    if_range: Annotated[
+        str | None, Header(description="An ETag: the range is sent only if this is still it.")
+    ] = None,
 ) -> Response:
     """Download an artifact, whole or in part."""
     with context.transaction() as work:
@@ -140,17 +172,22 @@ def get_artifact(
     return download(context.storage, artifact, Conditions(if_none_match, range_, if_range))
 
 
-@router.post("/{release_id}/answers")
+@router.post("/{release_id}/answers", summary="Ask a released model")
 async def answer(
-    release_id: UUID, body: Question, caller: Analyst, context: Services
+    release_id: ReleaseId, body: Question, caller: Analyst, context: Services
 ) -> ModelAnswers:
     """Ask the released model. It costs nothing."""
     return await questions.answer(context, release_id, caller, body)
 
 
-@router.post("/{release_id}/samples", response_class=Response, responses={200: _CSV})
+@router.post(
+    "/{release_id}/samples",
+    summary="Draw rows from a released model",
+    response_class=Response,
+    responses={200: _CSV},
+)
 async def sample(
-    release_id: UUID, body: SampleRequest, caller: Analyst, context: Services
+    release_id: ReleaseId, body: SampleRequest, caller: Analyst, context: Services
 ) -> Response:
     """Draw rows from the released model, as CSV. It costs nothing."""
     rows = await questions.sample(context, release_id, caller, body)

@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from service.models import Artifact, ReleaseRow
+from service.views import View
 from synth.spec.base import Spec
 from synth.spec.budget import rho_of_units
 from synth.spec.workload import Workload
@@ -28,28 +29,37 @@ EXAMPLE = {
 }
 
 
-class ProgressView(BaseModel):
+class ProgressView(View):
     """How far a job is: rounds, nothing that depends on the rows."""
 
     done: int
+    """Steps that are done."""
     total: int
+    """Steps that there are; 0 before the job has begun."""
 
 
-class ArtifactView(BaseModel):
+class ArtifactView(View):
     """A released file."""
 
     name: Annotated[str, Field(examples=["synthetic.csv"])]
+    """What to download it by."""
     size: int
+    """Its bytes."""
     sha256: str
+    """Hash of its content, in hex; also its ETag."""
     media_type: str
+    """Its format."""
 
 
-class ReleaseView(BaseModel):
+class ReleaseView(View):
     """A release: what was asked, how far it is, what it cost and what came out."""
 
     id: UUID
+    """What to ask for it by."""
     state: State
+    """Where it is in its life; the last three are final."""
     progress: ProgressView
+    """How far it is."""
     rho: float
     """What it may spend at most."""
     rho_spent: float
@@ -57,19 +67,33 @@ class ReleaseView(BaseModel):
     error: dict[str, Any] | None
     """Why it failed."""
     artifacts: list[ArtifactView]
+    """What can be downloaded."""
     dataset_id: UUID
+    """The private dataset."""
     public_dataset_id: UUID | None
+    """The public dataset that assists, if any."""
     population_id: UUID
+    """The people who pay for it."""
     workload: list[dict[str, Any]]
+    """What is asked."""
     mechanism: dict[str, Any]
+    """How it is computed."""
     budget: dict[str, Any]
+    """What it may cost, as it was given."""
     outputs: dict[str, Any]
+    """What it contains."""
     published: bool
+    """Whether analysts see it."""
     dry_run: bool
+    """Whether it runs on rows drawn from the declared schema alone."""
     cancel_requested: bool
+    """Whether the worker was asked to stop."""
     created_at: datetime
+    """When it was asked for."""
     started_at: datetime | None
+    """When a worker began."""
     finished_at: datetime | None
+    """When it ended."""
 
     @classmethod
     def of(cls, row: ReleaseRow, spent_units: int, artifacts: Sequence[Artifact]) -> "ReleaseView":
@@ -93,12 +117,13 @@ class ReleaseView(BaseModel):
         )
 
 
-class ItemForecast(BaseModel):
+class ItemForecast(View):
     """What to expect of one item of the workload."""
 
     item: int
     """Its position in the workload, counted from 0."""
     type: Annotated[str, Field(examples=["marginals"])]
+    """Its type."""
     queries: int
     """How many counting queries it stands for."""
     sigma: float | None
@@ -107,19 +132,23 @@ class ItemForecast(BaseModel):
     """Mean absolute error that this noise causes, in counts."""
 
 
-class Preview(BaseModel):
+class Preview(View):
     """What a release would cost and how accurate it would be. Nothing was touched."""
 
     rho: float
+    """What the release would reserve."""
     epsilon: float
     """At the population's delta, rounded up."""
     rho_left_after: float
     """What the population would have left; below zero, the release would be refused."""
     queries: int
+    """How many counting queries the workload stands for."""
     operations: int | None
     """How many priced looks at the data there would be, where that is known beforehand."""
     items: list[ItemForecast]
+    """What to expect of each item of the workload."""
     warnings: list[str]
+    """What you may not have expected."""
 
 
 class Question(Spec):
@@ -136,19 +165,25 @@ class SampleRequest(Spec):
     """How many."""
 
 
-class ModelAnswer(BaseModel):
+class ModelAnswer(View):
     """One answer of a released model."""
 
     item: str
+    """What was asked together: the columns of a marginal."""
     query: str
+    """The cell."""
     fraction: float
+    """The answer as a share of all rows."""
     count: float
+    """The answer as a number of rows."""
     standard_error: float | None
     """Of the fraction, where it is known."""
 
 
-class ModelAnswers(BaseModel):
+class ModelAnswers(View):
     """Answers of a released model, at no cost."""
 
     items: list[ModelAnswer]
+    """An answer for each query."""
     next: None = None
+    """Always null: there is one page."""

@@ -2,9 +2,12 @@
 
 import itertools
 import uuid
+from datetime import UTC, datetime
 
 import pytest
 
+from service.ledger.endpoints import EntryView
+from service.ledger.records import AuditEntry
 from synth.spec.budget import rho_of_units, units_of_epsilon
 
 from .support import Api, pages, problem
@@ -117,3 +120,12 @@ def test_ledger_pages_and_verification(api: Api) -> None:
     for part in ("", "/verify"):
         missing = curator.get(f"/v1/populations/{uuid.uuid4()}/ledger{part}")
         problem(missing, 404, "not-found")
+
+
+def test_the_time_between_two_operations_is_not_told() -> None:
+    """It depends on the rows: selecting among clear winners is faster than among near ties."""
+    at = datetime(2030, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
+    operation = AuditEntry(3, at, "operation", uuid.uuid4(), 0, 5, bytes(32), bytes(32))
+    reserved = AuditEntry(2, at, "reserve", uuid.uuid4(), None, 5, bytes(32), bytes(32))
+    assert EntryView.of(operation).at == datetime(2030, 5, 6, 7, tzinfo=UTC)
+    assert EntryView.of(reserved).at == at
