@@ -27,9 +27,9 @@ CONFIDENCE = 1e-8  # per bound; a run makes fewer than 100, so a false alarm is 
 
 AUDITED: dict[str, dict[str, Any]] = {
     "gaussian": {"name": "gaussian"},
-    "mwem": {"name": "mwem", "rounds": 1, "passes": 4},
-    "pep": {"name": "pep", "rounds": 1, "passes": 4},
-    "relaxed_projection": {"name": "relaxed_projection", "components": 2, "steps": 3},
+    "mwem": {"name": "mwem", "rounds": 1, "passes": 2},
+    "pep": {"name": "pep", "rounds": 1, "passes": 2},
+    "relaxed_projection": {"name": "relaxed_projection", "components": 1, "steps": 1},
 }
 PAIRS = {
     "add_remove": (ADD_REMOVE, [[0]] * 3, [[0]] * 3 + [[1]]),
@@ -93,9 +93,12 @@ def audit(name: str, pair: str, runs: int) -> None:
     assert violation(with_canary, without, UNITS // 100) > 0
 
 
+# Under replace-one every mechanism uses the same operations at the same prices, which the gaussian
+# one shows; the long suite audits all of them under both relations.
 @pytest.mark.statistical
-@pytest.mark.parametrize("pair", PAIRS)
-@pytest.mark.parametrize("name", AUDITED)
+@pytest.mark.parametrize(
+    ("name", "pair"), [*((name, "add_remove") for name in AUDITED), ("gaussian", "replace_one")]
+)
 def test_audit(name: str, pair: str) -> None:
     audit(name, pair, 20_000)
 
