@@ -43,9 +43,10 @@ def main(arguments: list[str]) -> None:
     # A change of account clears the parent-death signal, so it comes first.
     change_account(uid, gid)
     die_with_parent(signal.Signals(death_signal), parent=parent)
-    # Python ignores these two, and an ignored signal stays ignored in the next program.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    # An ignored signal stays ignored in the next program. Python ignores the first two, and a shell
+    # that starts us in the background the others.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
     try:
         os.execvp(program[0], program)
     except OSError as error:
