@@ -1,5 +1,6 @@
 """`scrim demo`: from a fictional hospital table to certified synthetic data, on an embedded stack."""
 
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -163,12 +164,14 @@ def _explain(console: Console, report: Report) -> None:
 
 def _say_what_next(console: Console, folder: Path, data_dir: Path | None) -> None:
     names = " ".join(str(folder / name) for name in ("certificate.json", *FILES[:2]))
-    again = f"scrim up --data-dir {data_dir}" if data_dir else "scrim up"
+    # As the reader can type it: the environment's folder need not be on the path.
+    scrim = "scrim" if shutil.which("scrim") else ".venv/bin/scrim"
+    again = f"{scrim} up --data-dir {data_dir}" if data_dir else f"{scrim} up"
     lines = (
         "Next:",
         f"  look at {folder / 'synthetic.csv'}, then at what it cost: "
         f"{folder / 'certificate.json'}",
-        f"  change a byte somewhere, and see: scrim verify {names}",
+        f"  change a byte somewhere, and see: {scrim} verify {names}",
         f"  start a service of your own: {again}",
     )
     for line in lines:
