@@ -4,7 +4,6 @@ import uuid
 from typing import Any
 
 import pytest
-from fastapi.routing import APIRoute
 
 from .support import Api, problem, release_body
 
@@ -55,7 +54,6 @@ def test_routes_have_descriptions(api: Api) -> None:
     for methods in api.app.openapi()["paths"].values():
         for operation in methods.values():
             assert operation["description"]
-    assert all(route.description for route in api.app.routes if isinstance(route, APIRoute))
 
 
 @pytest.mark.parametrize(("method", "path", "body", "allowed"), CALLS)
