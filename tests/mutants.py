@@ -33,7 +33,7 @@ PLAN = "tests/synth/spec/test_plan.py"
 MUTANTS = (
     Mutant(
         "k is not counted in the division of the budget",
-        "synth/spec/mechanism.py",
+        "synth/spec/mechanism/adaptive.py",
         "units // (rounds * self.per_round)",
         "units // rounds",
         (MECHANISMS, PLAN),
@@ -78,7 +78,7 @@ MUTANTS = (
     ),
     Mutant(
         "stacking ignored: every marginal gets the whole budget",
-        "synth/spec/mechanism.py",
+        "synth/spec/mechanism/base.py",
         "OneShot(measure=units // groups)",
         "OneShot(measure=units)",
         (MECHANISMS, PLAN),
