@@ -1,6 +1,6 @@
 # Two images from one file: `service` (HTTP, no torch) and `worker` (algorithms).
 #   docker build --target service .    docker build --target worker .
-FROM python:3.11-slim-bookworm AS base
+FROM python:3.11.14-slim-bookworm AS base
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /app
 RUN useradd --system --uid 10001 --home-dir /data --create-home scrim

@@ -9,8 +9,23 @@ TORCH_INDEX ?=
 DATA ?= ../shared/data
 export SCRIM_BENCHMARK_DATA := $(abspath $(DATA))
 
+# How large a table `make bench-service` uploads.
+UPLOAD_MIB ?= 2048
+
+# What `make bench-products` runs; all sets and all epsilons of the papers where nothing is named.
+SETS ?=
+EPSILONS ?=
+RUNS ?= 5
+
+# How much `make soak` does; another SEED is another order of events.
+RELEASES ?= 50
+KILLS ?= 200
+RESTARTS ?= 20
+WIPES ?= 20
+SEED ?= 0
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long check format mutants bench bench-core bench-service revision clean
+.PHONY: help setup demo test test-long soak check format mutants bench bench-core bench-service bench-products revision clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,6 +47,10 @@ test: setup check ## check the code, then run the tests
 test-long: setup ## the long suites: more runs of the privacy audits
 	$(BIN)/pytest -n 2 --dist worksteal -q -m slow
 
+soak: setup ## kill workers, Postgres and the broker's memory at random during many releases
+	SCRIM_SOAK_RELEASES=$(RELEASES) SCRIM_SOAK_KILLS=$(KILLS) SCRIM_SOAK_RESTARTS=$(RESTARTS) \
+	SCRIM_SOAK_WIPES=$(WIPES) SCRIM_SOAK_SEED=$(SEED) $(BIN)/pytest -q -m slow tests/worker/test_soak.py
+
 check: setup ## lint, types and the dependency rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -45,10 +64,15 @@ format: setup ## format the code
 mutants: setup ## plant known privacy bugs one by one; each must fail a test
 	$(BIN)/python -m tests.mutants
 
-bench: bench-core bench-service ## all benchmarks
+bench: bench-core bench-service ## the benchmarks that take minutes
 
-bench-service: setup ## accepted releases, reads, uploads and ledger operations per second
-	$(BIN)/python -m benchmarks.service
+bench-service: setup ## an upload of 2 GiB (UPLOAD_MIB), free answers, releases at a cap, reads, ledger
+	$(BIN)/python -m benchmarks.service --upload-mib $(UPLOAD_MIB)
+
+bench-products: setup ## errors and times of whole releases (SETS, EPSILONS, RUNS); all of them take HOURS
+	$(BIN)/python -m benchmarks.products run $(if $(SETS),--set $(SETS)) $(if $(EPSILONS),--epsilon $(EPSILONS)) \
+	--runs $(RUNS)
+	$(BIN)/python -m benchmarks.products report
 
 revision: setup ## start a migration: make revision NAME=what_changes
 	$(BIN)/alembic revision --rev-id $$(printf '%04d' $$(($$(ls migrations/versions/*.py | wc -l) + 1))) -m "$(NAME)"

@@ -4,7 +4,7 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ def verify(path: Path, files: Iterable[Path] = (), *, public_key: str | None = N
         checks=tuple(checks),
         certificate=certificate,
         public_key=signer,
-        unchecked=tuple(each["name"] for each in listed if each["name"] not in seen),
+        unchecked=tuple(name for name in listed if name not in seen),
     )
 
 
@@ -119,38 +119,30 @@ def _check_signer(signer: str, expected: str) -> Check:
     return Check("public key", False, "signed by another key than the expected one")
 
 
-def _artifacts(certificate: dict[str, Any]) -> list[dict[str, Any]]:
+def _artifacts(certificate: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The released files by name, each with at least its size and hash."""
     listed = certificate.get("artifacts")
-    if isinstance(listed, dict):
-        listed = [{**about, "name": name} for name, about in listed.items() if _is_object(about)]
-    if not isinstance(listed, list) or not all(map(_is_artifact, listed)):
+    if not isinstance(listed, dict) or not all(map(_is_artifact, listed.values())):
         raise Unsound("the certificate lists no artifacts")
     return listed
 
 
-def _is_artifact(listed: Any) -> bool:
-    return _is_object(listed) and {"name", "size", "sha256"} <= listed.keys()
+def _is_artifact(about: Any) -> bool:
+    return isinstance(about, dict) and {"size", "sha256"} <= about.keys()
 
 
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _check_file(file: Path, listed: Sequence[dict[str, Any]]) -> Check:
+def _check_file(file: Path, listed: dict[str, dict[str, Any]]) -> Check:
     """Compare a file with the artifact of its name or, if it was renamed, of its content."""
     try:
         size, digest = file.stat().st_size, _sha256(file)
     except OSError as error:
         return Check(file.name, False, f"cannot be read: {error.strerror}")
-    for artifact in listed:
-        if artifact["name"] == file.name:
-            same = (artifact["size"], artifact["sha256"]) == (size, digest)
-            return Check(
-                file.name, same, "as released" if same else "differs from the released file"
-            )
-    for artifact in listed:
+    if (named := listed.get(file.name)) is not None:
+        same = (named["size"], named["sha256"]) == (size, digest)
+        return Check(file.name, same, "as released" if same else "differs from the released file")
+    for name, artifact in listed.items():
         if artifact["sha256"] == digest:
-            return Check(file.name, True, f"the released {artifact['name']} under another name")
+            return Check(file.name, True, f"the released {name} under another name")
     return Check(file.name, False, "not a file of this release")
 
 

@@ -1,58 +1,126 @@
-"""`python -m service`: serve over HTTP, migrate the database, or make a first key."""
+"""`python -m service`: serve over HTTP, migrate the database, make a key, and look after it all."""
 
 import argparse
 import os
+import sys
+from uuid import UUID
 
+from pydantic import ValidationError
+
+from service.app import create_app
 from service.config import Settings
+from service.context import open_context
+from service.crypto import CryptoError
 from service.db import enable_app_login, migrate
+from service.errors import ServiceError
+from service.keys.service import create_key
+from service.ledger.errors import LedgerError
+from service.logging import build_logger
+from service.server import Server
+from service.upkeep import commands
+from synth.spec.budget import Budget
+from synth.spec.errors import SpecError
 
 
 def main() -> None:
-    """Do one of the three."""
+    """Carry out one command."""
+    given = _parser().parse_args()
+    try:
+        given.run(given)
+    except (ServiceError, LedgerError, SpecError, CryptoError, ValidationError) as refusal:
+        sys.exit(f"{type(refusal).__name__}: {refusal}")
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m service", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    serving = commands.add_parser("serve", help="answer requests until asked to stop")
+    parsers = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    serving = parsers.add_parser("serve", help="answer requests until asked to stop")
     serving.add_argument("--host", default="127.0.0.1")
     serving.add_argument("--port", type=int, default=8000)
-    commands.add_parser(
+    serving.set_defaults(run=_serve)
+
+    migrating = parsers.add_parser(
         "migrate",
         help="bring SCRIM_MIGRATION_URL to the newest schema; SCRIM_APP_PASSWORD lets the "
         "application's role log in",
     )
-    making = commands.add_parser("create-key", help="make an API key and print it once")
+    migrating.set_defaults(run=_migrate)
+
+    making = parsers.add_parser("create-key", help="make an API key and print it once")
     making.add_argument("name")
     making.add_argument("--scope", action="append", choices=["admin", "curator", "analyst"])
-    given = parser.parse_args()
-    match given.command:
-        case "serve":
-            _serve(given.host, given.port)
-        case "migrate":
-            _migrate(os.environ["SCRIM_MIGRATION_URL"], os.environ.get("SCRIM_APP_PASSWORD"))
-        case "create-key":
-            _create_key(given.name, given.scope or ["admin"])
+    making.set_defaults(run=_create_key)
+
+    capping = parsers.add_parser("set-cap", help="change the cap of a population")
+    capping.add_argument("population", type=UUID, help="the population's id")
+    amount = capping.add_mutually_exclusive_group(required=True)
+    amount.add_argument("--rho", type=float)
+    amount.add_argument("--epsilon", type=float, help="converted at the population's delta")
+    capping.add_argument(
+        "--raise", action="store_true", dest="may_rise", help="allow more than was promised so far"
+    )
+    capping.set_defaults(run=_set_cap)
+
+    parsers.add_parser(
+        "rotate-master-key", help="wrap all data keys by SCRIM_NEW_MASTER_KEY; stop all parts first"
+    ).set_defaults(run=_rotate_master_key)
+    parsers.add_parser(
+        "rotate-signing-key", help="sign the anchor by SCRIM_NEW_SIGNING_KEY; stop all parts first"
+    ).set_defaults(run=_rotate_signing_key)
+
+    anchoring = parsers.add_parser(
+        "reanchor", help="go on with a database that is behind its anchor, or has none"
+    )
+    anchoring.add_argument(
+        "--close-populations",
+        action="store_true",
+        help="the newest database is lost: end all spending on the populations concerned",
+    )
+    anchoring.add_argument(
+        "--database-is-newest",
+        action="store_true",
+        help="the anchor is lost, and this is known to be the newest database",
+    )
+    anchoring.set_defaults(run=_reanchor)
+    return parser
 
 
-def _serve(host: str, port: int) -> None:
-    from service.app import create_app
-    from service.server import Server
-
-    Server(create_app(Settings()), host=host, port=port).run()
+def _serve(given: argparse.Namespace) -> None:
+    Server(create_app(Settings()), host=given.host, port=given.port).run()
 
 
-def _migrate(owner_url: str, app_password: str | None) -> None:
+def _migrate(_given: argparse.Namespace) -> None:
+    owner_url, password = os.environ["SCRIM_MIGRATION_URL"], os.environ.get("SCRIM_APP_PASSWORD")
     migrate(owner_url)
-    if app_password:
-        enable_app_login(owner_url, password=app_password)
+    if password:
+        enable_app_login(owner_url, password=password)
 
 
-def _create_key(name: str, scopes: list[str]) -> None:
-    from service.context import open_context
-    from service.keys.service import create_key
-    from service.logging import build_logger
-
+def _create_key(given: argparse.Namespace) -> None:
+    scopes = given.scope or ["admin"]
     with open_context(Settings(), build_logger()) as context, context.transaction() as work:
-        _, secret = create_key(work.session, name, scopes)  # type: ignore[arg-type]
+        _, secret = create_key(work.session, given.name, scopes)
     print(secret)
+
+
+def _set_cap(given: argparse.Namespace) -> None:
+    cap = Budget(rho=given.rho, epsilon=given.epsilon)
+    commands.set_cap(given.population, cap, may_rise=given.may_rise)
+
+
+def _rotate_master_key(_given: argparse.Namespace) -> None:
+    commands.rotate_master_key()
+
+
+def _rotate_signing_key(_given: argparse.Namespace) -> None:
+    commands.rotate_signing_key()
+
+
+def _reanchor(given: argparse.Namespace) -> None:
+    commands.reanchor(
+        close_populations=given.close_populations, database_is_newest=given.database_is_newest
+    )
 
 
 if __name__ == "__main__":

@@ -58,7 +58,9 @@ class Settings(BaseSettings):
     storage_url: StorageUrl
     """`file:///folder`, or `s3://bucket/prefix` with the usual AWS_* variables."""
     data_dir: Path
-    """A folder of this installation, outside the database's backups; it holds the anchor."""
+    """A folder of this process, outside the database's backups, for encrypted temporary files."""
+    anchor_url: StorageUrl | None = None
+    """`file:///path` or `s3://bucket/key` of the ledger's anchor; `anchor.json` in `data_dir`."""
 
     master_key: Key
     """Wraps the data keys of all datasets: 32 random bytes in base64."""
@@ -87,10 +89,17 @@ class Settings(BaseSettings):
     def _absolute(cls, folder: Path) -> Path:
         return folder.expanduser().absolute()
 
+    @field_validator("anchor_url")
+    @classmethod
+    def _names_a_document(cls, url: Url | None) -> Url | None:
+        if url is not None and not (url.path or "").strip("/"):
+            raise ValueError("name the anchor itself, as in s3://bucket/anchor.json")
+        return url
+
     @property
-    def anchor_path(self) -> Path:
+    def anchor_location(self) -> str:
         """Where the ledger's anchor is kept."""
-        return self.data_dir / "anchor.json"
+        return str(self.anchor_url or (self.data_dir / "anchor.json").as_uri())
 
     @property
     def master_key_bytes(self) -> bytes:

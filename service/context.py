@@ -17,7 +17,8 @@ from structlog.typing import FilteringBoundLogger
 from service.config import Settings
 from service.db import open_engine
 from service.doorbell import Doorbell
-from service.ledger.anchor import FileAnchorStore, advance_anchor, check_anchor
+from service.ledger.anchor import advance_anchor, check_anchor
+from service.ledger.anchor_store import AnchorStore, open_anchor_store
 from service.storage import Storage, open_storage
 from service.work import UnitOfWork, unit_of_work
 
@@ -35,7 +36,7 @@ class Context:
     broker: "redis.Redis"
     doorbell: Doorbell
     signing_key: Ed25519PrivateKey
-    anchor_store: FileAnchorStore
+    anchor_store: AnchorStore
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the service is asked to stop, so that endless answers come to an end."""
 
@@ -74,7 +75,7 @@ def open_context(settings: Settings, log: FilteringBoundLogger) -> Iterator[Cont
             broker=broker,
             doorbell=doorbell,
             signing_key=Ed25519PrivateKey.from_private_bytes(settings.signing_key_bytes),
-            anchor_store=FileAnchorStore(settings.anchor_path),
+            anchor_store=open_anchor_store(settings.anchor_location),
         )
     finally:
         doorbell.close()

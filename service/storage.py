@@ -5,19 +5,36 @@ serve HTTP bodies; the others serve workers.
 """
 
 import hashlib
+import re
 import secrets
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import obstore
 from obstore.store import LocalStore, ObjectStore, S3Store
 
+DRAFTS = "drafts"
+"""Where content waits for its name."""
+PROBES = "probes"
+"""Where `check` tries whether it can write."""
+
 # Parts in flight at once, 5 MiB each: more would only take more memory.
 _PARTS_AT_ONCE = 2
 _PIECE_BYTES = 2**20
+# What a folder holds of an object that is still being written: listings leave it out.
+_UNFINISHED = re.compile(r".+#\d+")
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object, and when it was written."""
+
+    key: str
+    written_at: datetime
 
 
 @dataclass(frozen=True)
@@ -32,8 +49,10 @@ class StoredContent:
 class Storage:
     """A place for objects, each under a key such as `datasets/<id>/uploads/<name>`."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: ObjectStore, folder: Path | None = None) -> None:
+        """Objects in `store`; `folder` is where it keeps them, if it is one of this machine."""
         self._store = store
+        self._folder = folder
 
     async def put(self, key: str, pieces: AsyncIterable[bytes]) -> None:
         """Store what arrives. If it breaks off, nothing stays behind."""
@@ -69,7 +88,7 @@ class Storage:
                 size += len(piece)
                 yield piece
 
-        draft = f"drafts/{secrets.token_hex(16)}"
+        draft = f"{DRAFTS}/{secrets.token_hex(16)}"
         self.write(draft, measured())
         name = digest.hexdigest()
         key = f"{prefix}/{name[:2]}/{name}"
@@ -91,11 +110,33 @@ class Storage:
 
     def keys(self, prefix: str) -> list[str]:
         """The keys that begin with `prefix` and a slash."""
-        return [found["path"] for batch in obstore.list(self._store, prefix) for found in batch]
+        return [found.key for found in self.objects(prefix)]
+
+    def objects(self, prefix: str) -> Iterator[StoredObject]:
+        """The objects whose keys begin with `prefix` and a slash."""
+        for batch in obstore.list(self._store, prefix):
+            for found in batch:
+                yield StoredObject(found["path"], found["last_modified"])
+
+    def delete_unfinished(self, *, before: datetime) -> int:
+        """Remove what broke off and was last written to before then; returns how many files.
+
+        Only a folder keeps such files: S3 has rules of its own for incomplete uploads.
+        """
+        deleted = 0
+        for path in self._folder.rglob("*#*") if self._folder is not None else ():
+            if not _UNFINISHED.fullmatch(path.name):
+                continue
+            # Whoever writes may finish or clean up at this very moment.
+            with suppress(FileNotFoundError):
+                if path.stat().st_mtime < before.timestamp():
+                    path.unlink()
+                    deleted += 1
+        return deleted
 
     def check(self) -> None:
         """Fail if the storage cannot be reached or written to."""
-        probe = f"probes/{secrets.token_hex(16)}"
+        probe = f"{PROBES}/{secrets.token_hex(16)}"
         obstore.put(self._store, probe, b"")
         obstore.delete(self._store, probe)
 
@@ -109,7 +150,7 @@ def open_storage(url: str) -> Storage:
     if parts.scheme == "file":
         folder = Path(unquote(parts.path))
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return Storage(LocalStore(folder, automatic_cleanup=True))
+        return Storage(LocalStore(folder, automatic_cleanup=True), folder)
     return Storage(S3Store(parts.netloc, prefix=parts.path.strip("/") or None))
 
 

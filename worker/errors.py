@@ -15,6 +15,8 @@ from service.ledger.errors import AnchorError
 OUTAGES: tuple[type[Exception], ...] = (
     exc.OperationalError,
     exc.InterfaceError,
+    # It can be reached, but not be written to (after a failover), or has ended an idle session.
+    exc.InternalError,
     exc.TimeoutError,
     obstore.exceptions.BaseError,
     OSError,

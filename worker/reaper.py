@@ -2,9 +2,11 @@
 
 It rings again for jobs whose ring was lost or whose worker died, ends those that were cancelled or
 have outlived too many workers, closes reservations of releases that are over, and deletes uploads
-that an ingest left behind. The database decides everything, so several may run at once.
+that an ingest left behind, and now and then whatever else killed processes left in the storage. The
+database decides everything, so several may run at once.
 """
 
+import math
 import signal
 import threading
 import time
@@ -28,10 +30,14 @@ from service.releases import progress
 from worker import logs
 from worker.attempts import count_attempts
 from worker.lease import DryRunLease
+from worker.leftovers import delete_leftovers
 from worker.problems import problem
 from worker.uploads import delete_uploads
 
 AT_ONCE = 500
+LEFTOVERS_EVERY_SECONDS = 3600.0
+"""How often the storage is searched for leftovers: listing it takes a while."""
+DAY_SECONDS = 86400.0
 
 _WAITING = text("""
     SELECT r.id, r.dry_run, r.cancel_requested
@@ -68,20 +74,36 @@ class ReaperSettings(Settings):
     """How long a ring may stay without an answer before it is repeated."""
     max_attempts: Annotated[int, Field(ge=1)] = 10
     """How many workers may start on a job before it is given up."""
+    leftover_seconds: Annotated[float, Field(gt=0)] = DAY_SECONDS
+    """How long an object that nothing refers to may stay before it counts as left behind."""
 
 
 class Reaper:
-    """One look after the other; it remembers only which datasets it rang for lately."""
+    """One look after the other; it remembers only when it rang and searched for leftovers."""
 
-    def __init__(self, context: Context, *, ring_seconds: float, max_attempts: int) -> None:
+    def __init__(
+        self,
+        context: Context,
+        *,
+        ring_seconds: float,
+        max_attempts: int,
+        leftover_seconds: float = DAY_SECONDS,
+    ) -> None:
         self._context = context
         self._ring_seconds = ring_seconds
         self._max_attempts = max_attempts
+        self._leftover_seconds = leftover_seconds
         self._rang_at: dict[UUID, float] = {}
+        self._searched_at = -math.inf
 
     def sweep(self) -> None:
         """Look after everything once. What fails is logged, and tried again at the next look."""
-        for step in (self._rescue, self._close_reservations, self._delete_uploads):
+        for step in (
+            self._rescue,
+            self._close_reservations,
+            self._delete_uploads,
+            self._delete_leftovers,
+        ):
             try:
                 step()
             except Exception as error:
@@ -193,6 +215,14 @@ class Reaper:
         for dataset_id in found:
             delete_uploads(self._context, dataset_id)
 
+    def _delete_leftovers(self) -> None:
+        now = time.monotonic()
+        if now - self._searched_at < LEFTOVERS_EVERY_SECONDS:
+            return
+        self._searched_at = now
+        if delete_leftovers(self._context, older_than=self._leftover_seconds):
+            self._context.log.info("leftovers_deleted")
+
 
 def watch(sweep: Callable[[], None], *, seconds: float, stopping: threading.Event) -> None:
     """Sweep at a steady pace until asked to stop."""
@@ -214,7 +244,10 @@ def main() -> None:
     logs.install(log)
     with open_context(settings, log) as context:
         reaper = Reaper(
-            context, ring_seconds=settings.ring_seconds, max_attempts=settings.max_attempts
+            context,
+            ring_seconds=settings.ring_seconds,
+            max_attempts=settings.max_attempts,
+            leftover_seconds=settings.leftover_seconds,
         )
         log.info("reaper_ready")
         watch(reaper.sweep, seconds=settings.reaper_seconds, stopping=stopping)

@@ -1,8 +1,13 @@
-"""`python -m service.embedded up`: the whole service on this machine, until Ctrl-C."""
+"""`python -m service.embedded up`: the whole service on this machine, until Ctrl-C.
+
+`run` starts its two servers alone and carries out one command beside them, such as those of
+`python -m service` that want all other parts stopped.
+"""
 
 import argparse
 import logging
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Sequence
@@ -18,10 +23,12 @@ from service.ledger.errors import LedgerError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the stack; returns 0 if it was asked to stop, 1 if it could not start."""
+    """Returns 0 if all went well, the command's own code if it failed, 1 if nothing started."""
     given = _parser().parse_args(arguments)
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     try:
+        if given.command == "run":
+            return _run_beside_servers(given.data_dir, given.argv)
         _run(given.data_dir, given.port, until_input_ends=given.until_input_ends)
     except (EmbeddedError, LedgerError, SQLAlchemyError, ValidationError, OSError) as error:
         print(f"Scrim did not start: {error}", file=sys.stderr)
@@ -39,6 +46,13 @@ def _run(data_dir: Path, port: int, *, until_input_ends: bool) -> None:
         supervisor.run()
         print("Stopping ...", flush=True)
         running.ask_to_stop()
+
+
+def _run_beside_servers(data_dir: Path, argv: Sequence[str]) -> int:
+    with Supervisor(data_dir) as supervisor:
+        environment = Stack(data_dir, 0, os.environ).start_servers(supervisor)
+        done = subprocess.run(argv, env=environment)
+    return done.returncode
 
 
 def _announce(running: RunningStack) -> None:
@@ -61,13 +75,16 @@ def _stop_with_input(supervisor: Supervisor) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m service.embedded", description=__doc__)
-    commands = parser.add_subparsers(required=True)
+    commands = parser.add_subparsers(required=True, dest="command")
     up = commands.add_parser("up", help="start everything")
     up.add_argument("--data-dir", type=Path, default=Path("scrim-data"))
     up.add_argument("--port", type=int, default=8000)
     up.add_argument(
         "--until-input-ends", action="store_true", help="stop when the standard input ends"
     )
+    run = commands.add_parser("run", help="start the servers alone, and one command beside them")
+    run.add_argument("--data-dir", type=Path, default=Path("scrim-data"))
+    run.add_argument("argv", nargs="+", help="the command and its arguments, after `--`")
     return parser
 
 

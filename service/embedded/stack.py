@@ -29,7 +29,8 @@ from service.embedded.supervisor import Command, Supervisor
 from service.embedded.valkey import ValkeyServer
 from service.keys.repository import lock_lasting_admins
 from service.keys.service import create_key
-from service.ledger.anchor import FileAnchorStore, advance_anchor
+from service.ledger.anchor import advance_anchor
+from service.ledger.anchor_store import open_anchor_store
 from service.work import unit_of_work
 
 # A job that is broken off is resumed at the next start, so there is no need to wait for its end.
@@ -71,19 +72,25 @@ class Stack:
         """Where the service answers."""
         return f"http://127.0.0.1:{self._port}"
 
-    def start(self, supervisor: Supervisor) -> RunningStack:
-        """Start everything, and return once the service is ready."""
-        self._require_free_port()
+    def start_servers(self, supervisor: Supervisor) -> dict[str, str]:
+        """Start Postgres and Valkey alone; returns the environment in which programs find them."""
         keys = self._vault.keys(self._environment)
         environment = dict(self._environment) | keys | self._addresses(supervisor)
         # Only migrations need the owner's address.
         environment.pop("SCRIM_MIGRATION_URL", None)
+        return environment
+
+    def start(self, supervisor: Supervisor) -> RunningStack:
+        """Start everything, and return once the service is ready."""
+        self._require_free_port()
+        environment = self.start_servers(supervisor)
         settings = Settings.model_validate(_without_prefix(environment))
         engine = open_engine(str(settings.database_url))
         try:
             signing_key = Ed25519PrivateKey.from_private_bytes(settings.signing_key_bytes)
             # Before there can be an account: later, a missing anchor means a rollback.
-            advance_anchor(engine, FileAnchorStore(settings.anchor_path), key=signing_key)
+            anchor_store = open_anchor_store(settings.anchor_location)
+            advance_anchor(engine, anchor_store, key=signing_key)
             admin_key = self._first_admin_key(engine)
         finally:
             engine.dispose()

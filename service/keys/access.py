@@ -78,4 +78,4 @@ Admin = Annotated[Caller, Depends(require("admin"))]
 Curator = Annotated[Caller, Depends(require("curator"))]
 Analyst = Annotated[Caller, Depends(require("analyst"))]
 Reader = Annotated[Caller, Depends(require("curator", "analyst"))]
-"""A curator, or an analyst who sees published releases only."""
+"""A curator, or an analyst, who sees only releases that are published and have succeeded."""

@@ -7,20 +7,18 @@ What was committed after the last anchor is not protected yet: write it before a
 
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from sqlalchemy import Connection, Engine, text
 
+from service.ledger.anchor_store import Anchored, AnchorStore
 from service.ledger.errors import AnchorForged, AnchorMissing, DatabaseBehind
 
-# Whoever writes the anchor holds this lock, so that a slow writer cannot put an older one back.
+# Whoever writes the anchor holds this lock, so that writers rarely get in each other's way.
 ANCHOR_LOCK = 0x5C21_3A12
 
 _HEADS = text("""
@@ -39,44 +37,6 @@ _ANCHORED_NOW = text("""
     LEFT JOIN ledger.audit
         ON audit.account = anchored.population_id AND audit.seq = anchored.seq
 """)
-
-
-class AnchorStore(Protocol):
-    """A place outside the database for one small document."""
-
-    def read(self) -> bytes | None:
-        """The document, or None if there is none yet."""
-
-    def write(self, document: bytes) -> None:
-        """Replace the document, all or nothing, and return when it is safe."""
-
-
-class FileAnchorStore:
-    """The anchor as a file; its folder must not be part of the database's backups."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def read(self) -> bytes | None:
-        """The file's content, or None if there is no file."""
-        try:
-            return self._path.read_bytes()
-        except FileNotFoundError:
-            return None
-
-    def write(self, document: bytes) -> None:
-        """Write beside the file, then rename: a crash leaves the old or the new one."""
-        descriptor, draft = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(document)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(draft).replace(self._path)
-        except BaseException:
-            Path(draft).unlink(missing_ok=True)
-            raise
-        _sync_folder(self._path.parent)
 
 
 @dataclass(frozen=True)
@@ -124,25 +84,26 @@ def check_anchor(engine: Engine, store: AnchorStore, *, key: Ed25519PublicKey) -
     Without an anchor only a ledger without accounts passes; anchor it before the first account.
     """
     # First the anchor, then the database, which can only be newer.
-    document = store.read()
+    known = store.read()
     with engine.connect() as connection:
-        _check(connection, document, key)
+        _check(connection, known, key)
 
 
 def advance_anchor(engine: Engine, store: AnchorStore, *, key: Ed25519PrivateKey) -> None:
     """Anchor what is committed now. Refuses as `check_anchor`, so it never hides a rollback."""
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ANCHOR_LOCK})
-        _check(connection, store.read(), key.public_key())
-        store.write(seal(read_heads(connection), key))
+        known = store.read()
+        _check(connection, known, key.public_key())
+        store.replace(known, seal(read_heads(connection), key))
 
 
-def _check(connection: Connection, document: bytes | None, key: Ed25519PublicKey) -> None:
-    if document is None:
+def _check(connection: Connection, known: Anchored | None, key: Ed25519PublicKey) -> None:
+    if known is None:
         if read_heads(connection):
             raise AnchorMissing("the ledger has accounts, but there is no anchor for them")
         return
-    anchored = unseal(document, key)
+    anchored = unseal(known.document, key)
     found = connection.execute(
         _ANCHORED_NOW,
         {
@@ -168,11 +129,3 @@ def _digest(heads: tuple[ChainHead, ...]) -> bytes:
     for head in heads:
         digest.update(f"{head.population_id} {head.seq} {head.hash.hex()}\n".encode())
     return digest.digest()
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -13,6 +13,8 @@
     └── AnchorError                 the database cannot be trusted to be the newest one
         ├── AnchorMissing           there are accounts, but nothing was anchored
         ├── AnchorForged            not signed by our key, or not in our format
+        ├── AnchorMoved             another process has written it since we read it
+        ├── AnchorUnreachable       the place where it is kept cannot be used
         └── DatabaseBehind          older than, or different from, what was anchored
 
 A refusal by the database aborts its transaction; the unit of work rolls it back.
@@ -76,6 +78,14 @@ class AnchorMissing(AnchorError):
 
 class AnchorForged(AnchorError):
     """The anchor is not signed by our key, or not in our format."""
+
+
+class AnchorMoved(AnchorError):
+    """Another process has written the anchor since we read it."""
+
+
+class AnchorUnreachable(AnchorError):
+    """The place where the anchor is kept cannot be used."""
 
 
 class DatabaseBehind(AnchorError):

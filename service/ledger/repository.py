@@ -186,6 +186,17 @@ def reservation(executor: Executor, release_id: UUID) -> Reservation:
     return Reservation(**row._mapping)
 
 
+def open_reservations(executor: Executor, population_id: UUID) -> list[UUID]:
+    """The releases that may still spend a population's budget."""
+    rows = _call(
+        executor,
+        "SELECT release_id FROM ledger.reservation"
+        " WHERE account = :population_id AND state = 'open' ORDER BY release_id",
+        population_id=population_id,
+    )
+    return list(rows.scalars())
+
+
 def unleased(executor: Executor, *, limit: int) -> list[UUID]:
     """Open reservations that no worker holds, longest abandoned first: the reaper re-rings them."""
     rows = _call(

@@ -60,7 +60,7 @@ class PopulationView(View):
     max_household_size: int | None
     """Largest number of rows kept of one household."""
     cap: Budget
-    """The cap as it was given."""
+    """The cap as it was given at first; `budget.rho_cap` is the one that holds."""
     delta: float
     """The delta at which epsilon is stated."""
     created_at: datetime

@@ -1,4 +1,4 @@
-"""Opening populations and showing their budgets."""
+"""Opening populations, showing their budgets and changing their caps."""
 
 from fractions import Fraction
 from uuid import UUID
@@ -11,6 +11,7 @@ from service.models import PopulationRow
 from service.pagination import Page, Paging, page_of
 from service.populations import repository
 from service.populations.schemas import PopulationView
+from synth.spec.budget import Budget
 from synth.spec.errors import SpecError
 from synth.spec.population import Population
 
@@ -22,9 +23,7 @@ def create(session: Session, body: Population, attempt: Attempt) -> PopulationVi
     population_id, is_known = claim_id(session, attempt, status=201)
     if is_known:
         return show(session, population_id)
-    cap_units = body.cap.units(body.delta)
-    if cap_units < 1:
-        raise SpecError("the cap is below the smallest amount, 1e-12 rho; allow more")
+    cap_units = _cap_units(body.cap, body.delta)
     account = ledger.open_account(
         session,
         population_id,
@@ -51,6 +50,20 @@ def show(session: Session, population_id: UUID) -> PopulationView:
     return PopulationView.of(row, ledger.account(session, row.id))
 
 
+def change_cap(
+    session: Session, population_id: UUID, cap: Budget, *, may_rise: bool
+) -> PopulationView:
+    """Another cap, as an entry of the ledger. Below what is spent and reserved: BudgetExhausted.
+
+    The cap is a promise to the protected people, so raising it breaks one: the caller must mean it.
+    """
+    row = repository.get(session, population_id)
+    cap_units = _cap_units(cap, row.delta)
+    if cap_units > ledger.account(session, population_id).cap_units and not may_rise:
+        raise SpecError("this cap is higher than the one promised so far")
+    return PopulationView.of(row, ledger.set_cap(session, population_id, cap_units=cap_units))
+
+
 def list_page(session: Session, paging: Paging) -> Page[PopulationView]:
     """A page of populations with their budgets."""
     return page_of(
@@ -58,3 +71,10 @@ def list_page(session: Session, paging: Paging) -> Page[PopulationView]:
         paging,
         lambda row: PopulationView.of(row, ledger.account(session, row.id)),
     )
+
+
+def _cap_units(cap: Budget, delta: float) -> int:
+    units = cap.units(delta)
+    if units < 1:
+        raise SpecError("the cap is below the smallest amount, 1e-12 rho; allow more")
+    return units

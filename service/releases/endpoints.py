@@ -85,7 +85,7 @@ def create(
 
 @router.get("", summary="List releases")
 def list_releases(caller: Reader, context: Services, paging: Pages) -> Page[ReleaseView]:
-    """Releases, the newest first; to an analyst, the published ones."""
+    """Releases, the newest first; to an analyst, those that are published and have succeeded."""
     with context.transaction() as work:
         return service.list_page(work.session, paging, caller)
 
@@ -134,7 +134,7 @@ def cancel(release_id: ReleaseId, caller: Curator, context: Services) -> Release
 
 @router.post("/{release_id}/publish", summary="Publish a release")
 def publish(release_id: ReleaseId, caller: Curator, context: Services) -> ReleaseView:
-    """Make a release visible to analysts."""
+    """Make a release visible to analysts: at once, or as soon as it has succeeded."""
     with context.transaction() as work:
         return service.publish(work.session, release_id)
 

@@ -1,5 +1,6 @@
 """Questions to a released model: answered by a worker, at no cost, from what was released."""
 
+import math
 from typing import Any
 from uuid import UUID
 
@@ -9,14 +10,14 @@ from service.context import Context
 from service.datasets import repository as datasets
 from service.datasets.schemas import schema_of
 from service.doorbell import ANSWER, SAMPLE
-from service.errors import ReleaseNotFinished
+from service.errors import FieldError, Invalid, ReleaseNotFinished
 from service.keys.access import Caller
 from service.models import ReleaseRow
-from service.releases.schemas import ModelAnswers, Question, SampleRequest
+from service.releases.schemas import MAX_ANSWERS, ModelAnswers, Question, SampleRequest
 from service.releases.service import find_visible
 from synth.spec.errors import SpecError
 from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Schema
+from synth.spec.schema import Attribute, CategoricalColumn, Schema
 
 
 async def answer(
@@ -46,8 +47,31 @@ def _check_question(context: Context, release_id: UUID, caller: Caller, question
         schema = schema_of(datasets.get(work.session, release.dataset_id))
     if not isinstance(schema, Schema):
         raise SpecError("the model of groups of individuals answers no such questions")
+    _refuse_too_many(question, schema)
+
+
+def _refuse_too_many(question: Question, schema: Schema) -> None:
+    """Refuse a workload that no answer has room for, as soon as that is certain."""
+    answers = 0
     for item in question.workload:
-        item.expand(schema)
+        for names in item.expand(schema):
+            answers += math.prod(_cells(schema.attribute(name)) for name in names)
+            if answers > MAX_ANSWERS:
+                message = (
+                    f"the workload has more than {MAX_ANSWERS:,} queries; ask for fewer or smaller "
+                    "marginals, or for `outputs.answers` in a release"
+                )
+                raise Invalid(
+                    message, errors=[FieldError(loc=["body", "workload"], message=message)]
+                )
+
+
+def _cells(column: Attribute) -> int:
+    if not isinstance(column, CategoricalColumn) and column.bins is None:
+        raise SpecError(
+            f"column {column.name!r} has no bins, so the model has no cells to answer from"
+        )
+    return column.size
 
 
 def _check_sample(context: Context, release_id: UUID, caller: Caller) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import select, text
+from sqlalchemy import or_, select, text
 from sqlalchemy.orm import Session
 
 from service.errors import NotFound
@@ -41,19 +41,27 @@ def lock(session: Session, release_id: UUID) -> ReleaseRow:
     )
 
 
-def page(session: Session, paging: Paging, *, published_only: bool) -> Sequence[ReleaseRow]:
-    """A page of releases, the newest first."""
+def page(session: Session, paging: Paging, *, public_only: bool) -> Sequence[ReleaseRow]:
+    """A page of releases, or of those that `is_public`, the newest first."""
     statement = select(ReleaseRow)
-    if published_only:
-        statement = statement.where(ReleaseRow.published)
+    if public_only:
+        statement = statement.where(ReleaseRow.published, ReleaseRow.state == "succeeded")
     return session.scalars(newest_first(statement, ReleaseRow, paging)).all()
+
+
+def is_public(release: ReleaseRow) -> bool:
+    """Whether analysts may know of a release: it is to be published, and there is something to see."""
+    return release.published and release.state == "succeeded"
 
 
 def unfinished_of(session: Session, dataset_id: UUID) -> Sequence[UUID]:
     """The releases that still need a dataset."""
     return session.scalars(
         select(ReleaseRow.id)
-        .where(ReleaseRow.dataset_id == dataset_id, ReleaseRow.state.in_(["queued", "running"]))
+        .where(
+            or_(ReleaseRow.dataset_id == dataset_id, ReleaseRow.public_dataset_id == dataset_id),
+            ReleaseRow.state.in_(["queued", "running"]),
+        )
         .order_by(ReleaseRow.id)
     ).all()
 

@@ -17,6 +17,8 @@ State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 FINAL_STATES = frozenset({"succeeded", "failed", "cancelled"})
 MAX_SAMPLE_ROWS = 100_000
 """More rows than this belong into a release, not into an answer."""
+MAX_ANSWERS = 100_000
+"""More queries than this, too."""
 
 EXAMPLE = {
     "dataset_id": "7d0f6f0e-9f0c-4a4e-8a53-0d6f6b1b2a11",
@@ -83,7 +85,7 @@ class ReleaseView(View):
     outputs: dict[str, Any]
     """What it contains."""
     published: bool
-    """Whether analysts see it."""
+    """Whether analysts see it, once it has succeeded."""
     dry_run: bool
     """Whether it runs on rows drawn from the declared schema alone."""
     cancel_requested: bool
@@ -155,7 +157,7 @@ class Question(Spec):
     """Questions to a released model."""
 
     workload: Workload
-    """What is asked."""
+    """What is asked: at most 100,000 queries, where each cell of a marginal is one."""
 
 
 class SampleRequest(Spec):

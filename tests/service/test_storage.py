@@ -6,15 +6,14 @@ import os
 import subprocess
 import sys
 import tempfile
-import uuid
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import httpx
 import pytest
 
-from service.embedded import find_free_port, wait_until
 from service.storage import Storage, open_storage
+from tests.s3 import create_bucket, running_s3, s3_settings
 
 MEBIBYTE = 2**20
 
@@ -22,23 +21,8 @@ MEBIBYTE = 2**20
 @pytest.fixture(scope="module")
 def s3_endpoint() -> Iterator[str]:
     """A server that speaks S3."""
-    port = find_free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    endpoint = f"http://127.0.0.1:{port}"
-
-    def answers() -> bool:
-        try:
-            return httpx.get(f"{endpoint}/moto-api/").status_code < 500
-        except httpx.TransportError:
-            return False
-
-    try:
-        wait_until(answers, timeout=30, what="the S3 server")
+    with running_s3() as endpoint:
         yield endpoint
-    finally:
-        process.terminate()
-        process.wait()
 
 
 @pytest.fixture(params=["folder", "s3"])
@@ -48,17 +32,9 @@ def storage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
             yield open_storage(f"file://{folder}/with%20space")
         return
     endpoint = request.getfixturevalue("s3_endpoint")
-    for name, value in {
-        "AWS_ENDPOINT": endpoint,
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-    }.items():
+    for name, value in s3_settings(endpoint).items():
         monkeypatch.setenv(name, value)
-    bucket = f"bucket-{uuid.uuid4().hex}"
-    assert httpx.put(f"{endpoint}/{bucket}").status_code == 200
-    yield open_storage(f"s3://{bucket}/some/prefix")
+    yield open_storage(f"s3://{create_bucket(endpoint)}/some/prefix")
 
 
 async def arriving(*pieces: bytes) -> AsyncIterator[bytes]:
@@ -120,6 +96,21 @@ def test_deleting(storage: Storage) -> None:
     assert storage.keys("onemore") == ["onemore/x"]
     storage.delete("onemore/x")
     storage.delete("onemore/x")
+
+
+def test_objects_tell_when_they_were_written(storage: Storage) -> None:
+    # A second earlier: clocks of storages may count whole seconds.
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    storage.write("a/b", [b"x"])
+    (found,) = storage.objects("a")
+    assert found.key == "a/b"
+    assert before <= found.written_at <= datetime.now(UTC) + timedelta(seconds=1)
+
+
+def test_whole_objects_are_not_unfinished(storage: Storage) -> None:
+    storage.write("a/b", [b"x"])
+    assert storage.delete_unfinished(before=datetime.now(UTC) + timedelta(days=1)) == 0
+    assert storage.keys("a") == ["a/b"]
 
 
 def test_content_is_named_by_its_hash_and_kept_once(storage: Storage) -> None:

@@ -1,112 +1,268 @@
-"""Random kills during many releases: every one ends, and the ledger tells the truth throughout.
+"""Everything is killed again and again while releases run: all of them end, and no unit is lost.
 
-SCRIM_SOAK_RELEASES and SCRIM_SOAK_KILLS set the size, SCRIM_SOAK_SEED repeats a choice of moments.
+Workers and Postgres die of SIGKILL and the broker forgets everything, in random order. `make soak`
+runs it at full size; the variables below set the size, and SCRIM_SOAK_SEED repeats an order.
 """
 
 import os
 import random
 import signal
+import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
+import httpx
 import pytest
 
-from service.embedded import Command
+from service.embedded import Command, PostgresServer, ValkeyServer
+from service.embedded.supervisor import Backoff, Watch
 from tests.worker.support import Stack, await_that, running_stack
+from tests.worker.watcher import Watcher
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e]
 
-RELEASES = int(os.environ.get("SCRIM_SOAK_RELEASES", "12"))
-KILLS = int(os.environ.get("SCRIM_SOAK_KILLS", "8"))
+RELEASES = int(os.environ.get("SCRIM_SOAK_RELEASES", "8"))
+KILLS = int(os.environ.get("SCRIM_SOAK_KILLS", "16"))
+RESTARTS = int(os.environ.get("SCRIM_SOAK_RESTARTS", "4"))
+WIPES = int(os.environ.get("SCRIM_SOAK_WIPES", "4"))
 SEED = int(os.environ.get("SCRIM_SOAK_SEED", "0"))
+
+POPULATIONS = 3
 WORKERS = 2
-LONGEST_PAUSE = 4.0
-PATIENCE = 300.0 + 30.0 * (RELEASES + KILLS)
+TICK_SECONDS = 0.05
+LONGEST_PAUSE = 5.0
+"""Between two blows; a worker needs seconds to start, and must get something done in between."""
+PATIENCE = 300.0 + 30.0 * RELEASES
 FINAL = {"succeeded", "failed", "cancelled"}
 
 
-@pytest.fixture
-def stack(postgres_url: str, valkey_url: str, folder: Path) -> Iterator[Stack]:
-    place = folder / "soak"
-    place.mkdir()
-    with running_stack(
-        postgres_url,
-        valkey_url.removesuffix("/0") + "/2",
-        place,
-        SCRIM_LEASE_SECONDS="2",
-        SCRIM_REAPER_SECONDS="0.2",
-        SCRIM_RING_SECONDS="1",
-        SCRIM_MAX_ATTEMPTS=str(KILLS + 10),
-    ) as stack:
-        yield stack
-        stack.check()
+@dataclass
+class Soak:
+    """An installation under blows, and what was done to it."""
+
+    stack: Stack
+    postgres: PostgresServer
+    workers: list[Command]
+    watches: list[Watch]
+    chance: random.Random
+    datasets: list[UUID] = field(default_factory=list)
+    wanted: list[dict[str, Any]] = field(default_factory=list)
+    releases: dict[UUID, dict[str, Any]] = field(default_factory=dict)
+    done: Counter[str] = field(default_factory=Counter)
+
+    def tick(self) -> None:
+        """What goes on between two blows: the dead are restarted, and curators submit."""
+        for watch in self.watches:
+            watch.restart_if_dead()
+        self._submit_wanted()
+        time.sleep(TICK_SECONDS)
+
+    def rest(self) -> None:
+        """Let a random time pass."""
+        end = time.monotonic() + self.chance.uniform(0, LONGEST_PAUSE)
+        while time.monotonic() < end:
+            self.tick()
+
+    # The blows. Each happens when it is called, however long it takes to find a victim.
+
+    def kill_worker(self) -> None:
+        """One process of one worker dies: the main one, or the one that does the work."""
+        while True:
+            if found := _processes(self.chance.choice(self.workers)):
+                # It may have ended by itself since we looked; then it does not count.
+                with suppress(ProcessLookupError):
+                    os.kill(self.chance.choice(found), signal.SIGKILL)
+                    return
+            self.tick()
+
+    def kill_postgres(self) -> None:
+        """All of Postgres dies, or only its main process, which leaves sessions behind."""
+        while not self.postgres.is_running():
+            self.tick()
+        if self.chance.random() < 0.5:
+            self.postgres.kill()
+        else:
+            os.kill(self.postgres.pid, signal.SIGKILL)
+
+    def wipe_broker(self) -> None:
+        """The broker forgets every message, queue and counter."""
+        self.stack.context.broker.flushall()
+
+    def want_release(self) -> None:
+        """A curator wants one more release, and repeats the request until it is answered."""
+        number = len(self.wanted) + len(self.releases)
+        outputs: dict[str, Any] = {"rows": 60} | ({"certify": {}} if number % 2 else {})
+        self.wanted.append(
+            {
+                "dataset_id": str(self.datasets[number % POPULATIONS]),
+                "workload": [{"type": "marginals", "k": 2}],
+                "mechanism": {"name": "mwem", "rounds": 40 + 20 * (number % 11)},
+                "budget": {"rho": 0.1},
+                "outputs": outputs,
+            }
+        )
+
+    def _submit_wanted(self) -> None:
+        for body in list(self.wanted):
+            # The same key each time, so that no repetition becomes a second release.
+            key = f"release-{len(self.releases)}"
+            try:
+                answer = self.stack.http.post(
+                    "/v1/releases", json=body, headers={"Idempotency-Key": key}
+                )
+            except httpx.TransportError:
+                return
+            if answer.status_code >= 500:
+                return
+            assert answer.status_code == 202, answer.text
+            self.wanted.remove(body)
+            self.releases[UUID(answer.json()["id"])] = body
 
 
-def descendants(pid: int) -> list[int]:
-    """A worker and its children."""
+def _processes(worker: Command) -> list[int]:
+    """A worker's main process and its children; none while it is dead."""
+    if not worker.is_running():
+        return []
     try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split()
     except FileNotFoundError:
         return []
-    return [pid, *map(int, children)]
+    return [worker.pid, *map(int, children)]
 
 
-def kill_something(workers: list[Command], chance: random.Random) -> None:
-    """One process of one worker dies; a worker that is dead altogether is replaced."""
-    victim = chance.choice(workers)
-    found = descendants(victim.pid) if victim.is_running() else []
-    if found:
-        os.kill(chance.choice(found), signal.SIGKILL)
-
-
-def test_every_release_ends(stack: Stack) -> None:
-    chance = random.Random(SEED)
+@pytest.fixture
+def soak() -> Iterator[Soak]:
+    """Durable servers of its own, a service, two workers and a reaper, watched as by `scrim up`."""
     with ExitStack() as held:
-        reaper = stack.process("reaper", "-m", "worker.reaper")
+        folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="scrim-soak-")))
+        postgres = held.enter_context(PostgresServer(folder / "servers"))
+        valkey = held.enter_context(ValkeyServer(folder / "servers"))
+        place = folder / "installation"
+        place.mkdir()
+        stack = held.enter_context(
+            running_stack(
+                postgres.url,
+                valkey.url,
+                place,
+                SCRIM_LEASE_SECONDS="2",
+                SCRIM_REAPER_SECONDS="0.2",
+                SCRIM_RING_SECONDS="1",
+            )
+        )
         workers = [
             stack.process(f"worker-{number}", "-m", "worker", "--queue=jobs")
             for number in range(WORKERS)
         ]
+        reaper = stack.process("reaper", "-m", "worker.reaper")
         for process in (reaper, *workers):
             process.start()
             held.callback(process.stop)
-        population = stack.population(cap={"rho": 100.0})
-        dataset = stack.uploaded(population)
-        await_that(
-            lambda: stack.show("datasets", dataset)["state"] == "ready", "the ingest", timeout=120
-        )
-        releases = [
-            stack.submit(dataset, mechanism={"name": "mwem", "rounds": 3 + number % 40})
-            for number in range(RELEASES)
-        ]
-        for _ in range(KILLS):
-            time.sleep(chance.uniform(0, LONGEST_PAUSE))
-            kill_something(workers, chance)
-            for worker in workers:
-                if not worker.is_running():
-                    worker.start()
-        await_that(
-            lambda: all(has_ended(stack, each) for each in releases), "ends", timeout=PATIENCE
-        )
-    check_accounts(stack, population, releases)
+        # Killed so often, they would wait half a minute for each restart.
+        impatient = Backoff(longest=0.5)
+        watches = [Watch(each, impatient) for each in (postgres, valkey, reaper, *workers)]
+        yield Soak(stack, postgres, workers, watches, random.Random(SEED))
 
 
-def has_ended(stack: Stack, release: UUID) -> bool:
-    return stack.release(release)["state"] in FINAL
+def test_every_release_ends_and_no_unit_is_lost(
+    soak: Soak, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack = soak.stack
+    populations = [stack.population(cap={"rho": 100.0}) for _ in range(POPULATIONS)]
+    soak.datasets = [stack.uploaded(population) for population in populations]
+    for dataset in soak.datasets:
+        await_that(lambda d=dataset: stack.show("datasets", d)["state"] == "ready", "ingest")  # type: ignore[misc]
+    with Watcher(stack.owner) as watcher:
+        strike(soak)
+        await_that(lambda: have_ended(soak), "the end of every release", timeout=PATIENCE)
+    watcher.look()
+    assert watcher.faults == []
+    assert len(soak.releases) == RELEASES == stack.scalar("SELECT count(*) FROM release")
+    ends = [check_end(stack, release, body) for release, body in soak.releases.items()]
+    spent = check_balances(stack, populations, list(soak.releases))
+    stack.check()
+    with capsys.disabled():
+        print(summary(soak, watcher, ends, spent))
 
 
-def check_accounts(stack: Stack, population: UUID, releases: list[UUID]) -> None:
-    spent = 0
-    for number, release in enumerate(releases):
-        assert stack.release(release)["state"] == "succeeded"
-        journal = stack.journal(release)
-        assert len(journal) == 1 + 2 * (3 + number % 40)
+def strike(soak: Soak) -> None:
+    """Everything in random order, with random pauses."""
+    blows: list[Callable[[], None]] = [
+        *[soak.kill_worker] * KILLS,
+        *[soak.kill_postgres] * RESTARTS,
+        *[soak.wipe_broker] * WIPES,
+    ]
+    # Releases come early, so that there is work for the last blow to hit.
+    moments = [(soak.chance.random(), blow) for blow in blows]
+    moments += [(soak.chance.uniform(0, 0.6), soak.want_release) for _ in range(RELEASES)]
+    for _, action in sorted(moments, key=lambda moment: moment[0]):
+        soak.rest()
+        action()
+        soak.done[action.__name__] += 1
+
+
+def have_ended(soak: Soak) -> bool:
+    soak.tick()
+    if soak.wanted or not soak.postgres.is_running():
+        return False
+    return all(soak.stack.release(each)["state"] in FINAL for each in soak.releases)
+
+
+def check_end(stack: Stack, release: UUID, body: dict[str, Any]) -> str:
+    """It succeeded, or was given up after too many deaths; each step was charged once, in order."""
+    shown = stack.release(release)
+    steps = ["rows", *["select", "measure"] * body["mechanism"]["rounds"]]
+    steps += ["certify"] if "certify" in body["outputs"] else []
+    kinds = [each.kind for each in stack.journal(release)]
+    if shown["state"] == "succeeded":
+        assert kinds == steps
+        assert len(stack.artifact(release, "synthetic.csv").splitlines()) == 61
+        return "succeeded"
+    assert shown["state"] == "failed" and shown["error"]["type"] == "/problems/gave-up", (
+        shown,
+        [line for line in stack.logs().splitlines() if b"release_failed" in line],
+    )
+    assert kinds == steps[: len(kinds)] and shown["artifacts"] == []
+    return "given up"
+
+
+def check_balances(stack: Stack, populations: list[UUID], releases: list[UUID]) -> int:
+    """What was spent is what was journaled, in every reservation and account; nothing is held."""
+    journaled = 0
+    for release in releases:
         reservation = stack.reservation(release)
-        assert reservation.state == "closed"
-        assert reservation.spent_units == sum(each.price_units for each in journal)
-        spent += reservation.spent_units
-    account = stack.account(population)
-    assert (account.spent_units, account.reserved_units) == (spent, 0)
+        prices = sum(each.price_units for each in stack.journal(release))
+        assert (reservation.state, reservation.spent_units) == ("closed", prices)
+        assert prices <= reservation.amount_units
+        journaled += prices
+    accounts = [stack.account(population) for population in populations]
+    assert [account.reserved_units for account in accounts] == [0] * POPULATIONS
+    assert sum(account.spent_units for account in accounts) == journaled
+    return journaled
+
+
+def summary(soak: Soak, watcher: Watcher, ends: list[str], spent: int) -> str:
+    """What was done and what came of it."""
+    stack = soak.stack
+    attempts = stack.scalar("SELECT sum(lease_epoch) FROM ledger.reservation")
+    entries = stack.scalar("SELECT count(*) FROM ledger.audit")
+    lines = {
+        "seed": SEED,
+        "releases": f"{len(ends)} ({', '.join(f'{n} {end}' for end, n in Counter(ends).items())})",
+        "attempts": attempts,
+        "workers killed": soak.done["kill_worker"],
+        "Postgres killed": soak.done["kill_postgres"],
+        "broker wiped": soak.done["wipe_broker"],
+        "operations": watcher.outcomes,
+        "units spent = journaled": f"{spent:,}",
+        "units still reserved": stack.scalar("SELECT sum(reserved_units) FROM ledger.account"),
+        "watcher": f"{watcher.looks} looks, {watcher.outages} while Postgres was down, "
+        f"{len(watcher.faults)} outcomes, ends or balances that changed",
+        "audit": f"{entries} entries in {POPULATIONS} chains and their anchor, verified",
+    }
+    return "\n" + "\n".join(f"{name:<24} {value}" for name, value in lines.items())

@@ -155,9 +155,9 @@ class Api:
         options = {"headers": {"Content-Type": "text/csv"}} | options
         return self.all.put(f"/v1/datasets/{dataset}/content", content=content, **options)
 
-    def ready_dataset(self, population: str) -> str:
+    def ready_dataset(self, population: str, schema: Any = SCHEMA) -> str:
         """A dataset that a worker has read."""
-        dataset = self.dataset(population)
+        dataset = self.dataset(population, schema)
         answer = self.upload(dataset)
         assert answer.status_code == 202, answer.text
         with self.session() as session, session.begin():

@@ -229,7 +229,13 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv(f"SCRIM_{name}", value)
     settings = Settings()
     assert settings.max_upload_bytes == 1000
-    assert settings.anchor_path == Path("/var/lib/scrim/anchor.json")
+    assert settings.anchor_location == "file:///var/lib/scrim/anchor.json"
+    monkeypatch.setenv("SCRIM_ANCHOR_URL", "s3://vault/scrim/anchor.json")
+    assert Settings().anchor_location == "s3://vault/scrim/anchor.json"
+    monkeypatch.setenv("SCRIM_ANCHOR_URL", "s3://vault/")
+    with pytest.raises(ValidationError, match="name the anchor itself"):
+        Settings()
+    monkeypatch.delenv("SCRIM_ANCHOR_URL")
     assert settings.master_key.get_secret_value() not in repr(settings)
     monkeypatch.delenv("SCRIM_MASTER_KEY")
     with pytest.raises(ValidationError):

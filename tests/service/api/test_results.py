@@ -210,7 +210,47 @@ def test_questions_that_cannot_be_answered(api: Api, finished: str) -> None:
     problem(ask(finished, "answers", unknown), 422, "cannot-work")
     dataset = api.ready_dataset(api.population())
     queued = api.release(dataset, publish=True)
-    problem(ask(queued, "samples", {"rows": 1}), 409, "release-not-finished")
+    as_curator_too = api.all.post(f"/v1/releases/{queued}/samples", json={"rows": 1})
+    problem(as_curator_too, 409, "release-not-finished")
     gaussian = api.release(dataset, publish=True, mechanism={"name": "gaussian"})
     api.finish(gaussian)
     problem(ask(gaussian, "samples", {"rows": 1}), 422, "cannot-work")
+
+
+@celery_is_behind
+def test_a_workload_of_too_many_queries_is_refused(api: Api, valkey_server: ValkeyServer) -> None:
+    columns = [
+        {"name": name, "type": "integer", "lower": 0, "upper": size - 1, "bins": {"width": 1}}
+        | {"nullable": False}
+        for name, size in (("wide", 1000), ("narrow", 100), ("flag", 2))
+    ]
+    dataset = api.ready_dataset(api.population(), schema={"columns": columns})
+    release = api.release(dataset, publish=True, workload=[{"type": "marginals", "k": 1}])
+    api.finish(release)
+
+    def ask(*marginals: list[str]) -> httpx.Response:
+        workload = [{"type": "marginals", "attributes": [each]} for each in marginals]
+        return api.role("analyst").post(
+            f"/v1/releases/{release}/answers", json={"workload": workload}
+        )
+
+    for refused in ([["wide", "narrow"], ["flag"]], [["wide", "narrow", "flag"]]):
+        found = problem(ask(*refused), 422, "invalid")
+        assert "100,000 queries" in found["detail"]
+        assert found["errors"] == [{"loc": ["body", "workload"], "message": found["detail"]}]
+    with worker(valkey_server.url, {ANSWER: []}):
+        assert ask(["wide", "narrow"]).status_code == 200
+
+
+def test_a_column_without_bins_has_no_cells(api: Api) -> None:
+    columns = [
+        {"name": "sex", "type": "categorical", "values": ["F", "M"]},
+        {"name": "income", "type": "real", "lower": 0, "upper": 1000},
+    ]
+    dataset = api.ready_dataset(api.population(), schema={"columns": columns})
+    workload = [{"type": "marginals", "attributes": [["sex"]]}]
+    release = api.release(dataset, publish=True, workload=workload, mechanism={"name": "gaussian"})
+    api.finish(release)
+    asked = {"workload": [{"type": "marginals", "attributes": [["sex", "income"]]}]}
+    answer = api.role("analyst").post(f"/v1/releases/{release}/answers", json=asked)
+    assert "'income' has no bins" in problem(answer, 422, "cannot-work")["detail"]

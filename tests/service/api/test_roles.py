@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from service.releases import progress
+
 from .support import Api, problem, release_body
 
 ROLES = ("admin", "curator", "analyst")
 ANY = set(ROLES)
 NOBODY = uuid.UUID(int=0)
+QUESTION = {"workload": [{"type": "marginals", "k": 1}]}
 
 # method, path, body, scopes that may call it
 CALLS: list[tuple[str, str, Any, set[str]]] = [
@@ -104,3 +107,38 @@ def test_analysts_see_published_releases_only(api: Api) -> None:
     assert curator.post(f"/v1/releases/{hidden}/publish").json()["published"] is True
     for part in parts:
         assert analyst.get(f"/v1/releases/{hidden}{part}").status_code == 200
+
+
+@pytest.mark.parametrize("published_at", ["creation", "later"])
+@pytest.mark.parametrize("state", ["queued", "running", "failed", "cancelled"])
+def test_a_published_release_is_hidden_until_it_has_succeeded(
+    api: Api, state: Any, published_at: str
+) -> None:
+    at_once = published_at == "creation"
+    release = api.release(api.ready_dataset(api.population()), publish=at_once)
+    path = f"/v1/releases/{release}"
+    analyst, curator = api.role("analyst"), api.role("curator")
+    if not at_once:
+        assert curator.post(f"{path}/publish").json()["published"] is True
+    with api.session() as session, session.begin():
+        if state != "queued":
+            assert progress.start(session, uuid.UUID(release)) is not None
+        if state in {"failed", "cancelled"}:
+            assert progress.finish(session, uuid.UUID(release), state)
+    assert curator.get(path).json()["state"] == state
+    for part in ("", "/events", "/artifacts/synthetic.csv"):
+        problem(analyst.get(path + part), 404, "not-found")
+    for part, body in (("samples", {"rows": 1}), ("answers", QUESTION)):
+        problem(analyst.post(f"{path}/{part}", json=body), 404, "not-found")
+    listed = analyst.get("/v1/releases?limit=200").json()["items"]
+    assert release not in {item["id"] for item in listed}
+
+
+def test_a_published_release_appears_when_it_succeeds(api: Api) -> None:
+    release = api.release(api.ready_dataset(api.population()), publish=True)
+    analyst = api.role("analyst")
+    problem(analyst.get(f"/v1/releases/{release}"), 404, "not-found")
+    api.finish(release, {"synthetic.csv": b"a"})
+    assert analyst.get(f"/v1/releases/{release}").json()["state"] == "succeeded"
+    listed = analyst.get("/v1/releases?limit=200").json()["items"]
+    assert release in {item["id"] for item in listed}

@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy.exc import DBAPIError
 
 from service.embedded.postgres import PostgresServer
-from service.ledger.anchor import FileAnchorStore, advance_anchor, check_anchor
+from service.ledger.anchor import advance_anchor, check_anchor
+from service.ledger.anchor_store import AnchorStore, open_anchor_store
 from service.ledger.records import Operation
 
 from .support import Ledger, charge
@@ -76,7 +77,7 @@ class Anchoring:
     """Anchors as often as it can until the database is gone."""
 
     ledger: Ledger
-    store: FileAnchorStore
+    store: AnchorStore
     key: Ed25519PrivateKey
     written: int = 0
 
@@ -91,7 +92,8 @@ class Anchoring:
 
 def test_killed_mid_commit(durable_server: PostgresServer, tmp_path: Path) -> None:
     ledger = Ledger(durable_server.url)
-    key, store = Ed25519PrivateKey.generate(), FileAnchorStore(tmp_path / "anchor.json")
+    key = Ed25519PrivateKey.generate()
+    store = open_anchor_store((tmp_path / "anchor.json").as_uri())
     advance_anchor(ledger.app, store, key=key)
     population = ledger.open_account(10**9)
     workers = [Worker(ledger, ledger.reserve(population, 10**6)) for _ in range(WORKERS)]

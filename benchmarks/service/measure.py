@@ -1,0 +1,84 @@
+"""Doing something many times at once, and watching memory meanwhile."""
+
+import asyncio
+import statistics
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+import psutil
+
+MEBIBYTE = 2**20
+LOOK_SECONDS = 0.05
+
+
+async def repeat(action: Callable[[], Awaitable[None]], *, times: int, at_once: int) -> None:
+    """Do something so many times, so many of them at any moment."""
+    left = iter(range(times))
+
+    async def one_after_the_other() -> None:
+        for _ in left:
+            await action()
+
+    await asyncio.gather(*(one_after_the_other() for _ in range(at_once)))
+
+
+async def latencies(
+    action: Callable[[], Awaitable[None]], *, times: int, at_once: int
+) -> list[float]:
+    """How many milliseconds each of so many calls took."""
+    found: list[float] = []
+
+    async def timed() -> None:
+        start = time.perf_counter()
+        await action()
+        found.append(1000 * (time.perf_counter() - start))
+
+    await repeat(timed, times=times, at_once=at_once)
+    return found
+
+
+def median_and_p99(times: list[float]) -> tuple[float, float]:
+    """The two figures by which latencies are told."""
+    return statistics.median(times), statistics.quantiles(times, n=100)[98]
+
+
+@dataclass
+class Memory:
+    """Resident memory of a process and all that it started, in MiB."""
+
+    before: float
+    peak: float
+
+
+@contextmanager
+def watched_memory(process: psutil.Process) -> Iterator[Memory]:
+    """Look at the memory of a tree of processes again and again.
+
+    What they share is counted for each of them, so the figure is an upper bound.
+    """
+    now = _resident(process)
+    seen, stopping = Memory(now, now), threading.Event()
+
+    def look() -> None:
+        while not stopping.wait(LOOK_SECONDS):
+            seen.peak = max(seen.peak, _resident(process))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        stopping.set()
+        thread.join()
+
+
+def _resident(process: psutil.Process) -> float:
+    total = 0
+    for each in (process, *process.children(recursive=True)):
+        # One that has just ended takes nothing.
+        with suppress(psutil.NoSuchProcess):
+            total += each.memory_info().rss
+    return total / MEBIBYTE

@@ -1,0 +1,101 @@
+"""Releases submitted at the edge of a cap: how fast they are accepted and refused, and how exactly."""
+
+import asyncio
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+from sqlalchemy import Engine
+
+from benchmarks.report import print_table
+from benchmarks.service.measure import repeat
+from benchmarks.service.stack import Stack
+from service.ledger import repository as ledger
+from synth.spec.budget import UNITS_PER_RHO
+
+PRICE = 0.001
+"""What one release asks for, in rho."""
+FITTING = 100
+"""How many of them fit where the edge of a cap is measured."""
+
+
+def releases_at_the_edge(stack: Stack, *, submissions: int, clients: int) -> None:
+    """Submissions that all fit, that all do not, and of which exactly some fit."""
+    rows = []
+    for title, fitting, at_once in (
+        ("all fit", submissions, clients),
+        ("none fits", 0, clients),
+        (f"{FITTING} fit", FITTING, clients),
+        (f"{FITTING} fit", FITTING, submissions),
+    ):
+        population = stack.population(round((fitting or 0.5) * PRICE, 6))
+        dataset = stack.settled_dataset(population)
+        with _watched(stack.app, population) as held:
+            start = time.perf_counter()
+            outcomes = asyncio.run(_submit(stack, dataset, submissions, at_once))
+            took = time.perf_counter() - start
+        accepted, refused = outcomes["202"], outcomes["/problems/budget-exhausted"]
+        assert (accepted, refused) == (fitting, submissions - fitting), outcomes
+        share = _largest_share(stack.app, population, held, accepted)
+        rows.append([title, at_once, accepted, refused, accepted / took, refused / took, share])
+    print_table(
+        f"{submissions:,} releases submitted over HTTP; the account was watched throughout",
+        ["", "at once", "accepted", "refused", "accepted/s", "refused/s", "most held / cap"],
+        rows,
+    )
+
+
+async def _submit(stack: Stack, dataset: str, submissions: int, at_once: int) -> Counter[str]:
+    body = {
+        "dataset_id": dataset,
+        "workload": [{"type": "marginals", "k": 2}],
+        "mechanism": {"name": "mwem", "rounds": 3},
+        "budget": {"rho": PRICE},
+    }
+    outcomes: Counter[str] = Counter()
+
+    async with stack.client(at_once) as client:
+
+        async def submit() -> None:
+            headers = {"Idempotency-Key": uuid.uuid4().hex}
+            answer = await client.post("/v1/releases", json=body, headers=headers)
+            is_accepted = answer.status_code == 202
+            outcomes["202" if is_accepted else str(answer.json()["type"])] += 1
+
+        await repeat(submit, times=submissions, at_once=at_once)
+    return outcomes
+
+
+def _largest_share(engine: Engine, population: UUID, held: list[int], accepted: int) -> float:
+    """How much of the cap was ever spent and reserved; it must not have been more than all."""
+    with engine.connect() as connection:
+        account = ledger.account(connection, population)
+    assert account.reserved_units == accepted * round(PRICE * UNITS_PER_RHO)
+    assert max(held) <= account.cap_units
+    return max(held) / account.cap_units
+
+
+@contextmanager
+def _watched(engine: Engine, population: UUID) -> Iterator[list[int]]:
+    """What a population has spent and reserved, looked at again and again, and at the end."""
+    seen, stopping = [0], threading.Event()
+
+    def look() -> None:
+        is_last = False
+        while not is_last:
+            is_last = stopping.wait(0.005)
+            with engine.connect() as connection:
+                account = ledger.account(connection, population)
+            seen.append(account.spent_units + account.reserved_units)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        stopping.set()
+        thread.join()

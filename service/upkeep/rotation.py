@@ -1,0 +1,60 @@
+"""Replacing the keys of an installation, with all its parts stopped."""
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy.orm import Session
+
+from service.config import Key, Settings, decode_key
+from service.context import Context
+from service.crypto import Unreadable, unwrap_key, wrap_key
+from service.datasets import repository
+from service.upkeep.restoration import replace_anchor
+
+
+class MasterKeyRotation(Settings):
+    """The settings, whose master key is the old one, and the key that follows it."""
+
+    new_master_key: Key
+    """Will wrap the data keys of all datasets: 32 random bytes in base64."""
+
+    @property
+    def new_master_key_bytes(self) -> bytes:
+        """The new master key itself."""
+        return decode_key(self.new_master_key)
+
+
+class SigningKeyRotation(Settings):
+    """The settings, whose signing key is the old one, and the key that follows it."""
+
+    new_signing_key: Key
+    """Will sign certificates and the anchor: 32 random bytes in base64."""
+
+    @property
+    def new_signing_key_bytes(self) -> bytes:
+        """The new Ed25519 seed itself."""
+        return decode_key(self.new_signing_key)
+
+
+def rewrap_data_keys(session: Session, *, old: bytes, new: bytes) -> int:
+    """Wrap every data key by the new master key, all or none; returns how many there were.
+
+    A data key that the new one opens already is left as it is: so a part that was forgotten when
+    all were stopped, and wrapped by the old key once more, is mended by a second call.
+    """
+    rewrapped = 0
+    for dataset in repository.lock_all_with_keys(session):
+        assert dataset.wrapped_key is not None
+        try:
+            data_key = unwrap_key(dataset.wrapped_key, dataset.id, master_key=old)
+        except Unreadable:
+            unwrap_key(dataset.wrapped_key, dataset.id, master_key=new)
+            continue
+        dataset.wrapped_key = wrap_key(data_key, dataset.id, master_key=new)
+        rewrapped += 1
+    session.flush()
+    return rewrapped
+
+
+def sign_anchor_anew(context: Context, new: bytes) -> None:
+    """Sign the anchor by a new key, after the database was found to be the one it is about."""
+    context.check_anchor()
+    replace_anchor(context, Ed25519PrivateKey.from_private_bytes(new))

