@@ -25,7 +25,7 @@ WIPES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long soak check format mutants bench bench-core bench-service bench-products revision clean
+.PHONY: help setup demo test audit test-long soak check format mutants bench bench-core bench-service bench-products revision clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,9 @@ demo: setup ## upload an example table to an embedded stack and release it, into
 
 test: setup check ## check the code, then run the tests
 	$(BIN)/pytest -n 2 --dist worksteal -q
+
+audit: setup ## every mechanism on neighbouring tables, 20,000 runs a side
+	$(BIN)/pytest -n 2 --dist worksteal -q -m audit
 
 test-long: setup ## the long suites: more runs of the privacy audits
 	$(BIN)/pytest -n 2 --dist worksteal -q -m slow
@@ -69,7 +72,7 @@ bench: bench-core bench-service ## the benchmarks that take minutes
 bench-service: setup ## an upload of 2 GiB (UPLOAD_MIB), free answers, releases at a cap, reads, ledger
 	$(BIN)/python -m benchmarks.service --upload-mib $(UPLOAD_MIB)
 
-bench-products: setup ## errors and times of whole releases (SETS, EPSILONS, RUNS); all of them take HOURS
+bench-products: setup ## errors and times of whole releases (SETS, EPSILONS, RUNS); all of it takes days
 	$(BIN)/python -m benchmarks.products run $(if $(SETS),--set $(SETS)) $(if $(EPSILONS),--epsilon $(EPSILONS)) \
 	--runs $(RUNS)
 	$(BIN)/python -m benchmarks.products report

@@ -1,4 +1,4 @@
-"""Timing side by side, and tables in plain text."""
+"""Timing side by side, and tables in plain text and Markdown."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +22,16 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[objec
     for line in [list(header), *cells]:
         first = line[0].ljust(widths[0])
         print("  ".join([first, *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]))
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """The same columns in Markdown."""
+    lines = [
+        header,
+        ["---", *("---:" for _ in header[1:])],
+        *([_text(cell) for cell in row] for row in rows),
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _text(cell: object) -> str:

@@ -75,6 +75,8 @@ class Settings(BaseSettings):
     """Requests per second that one API key may make in the long run."""
     rate_burst: Annotated[int, Field(ge=1)] = 200
     """Requests that one API key may make at once."""
+    device: str = "auto"
+    """Where workers fit models: `cpu`, `cuda`, `cuda:1`, `mps`; `auto` takes what there is."""
     lease_seconds: Annotated[float, Field(gt=0, le=86400)] = 60.0
     """How long a worker may be silent before another one takes over."""
     model_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from synth.models.support import Support
 from synth.queries import QueryGroup, QuerySet, Single
 from synth.spec.population import Protection
 
@@ -36,6 +37,14 @@ class CertifiedError:
 
     value: int
     """max over queries of |N c - n_hat c^|, with noise."""
+    sigma: float
+
+
+@dataclass(frozen=True)
+class MixtureError:
+    """A noisy best-mixture error: what the best weights on public rows leave, in rows."""
+
+    value: float
     sigma: float
 
 
@@ -94,6 +103,11 @@ class Door(Protocol):
         budget: int,
     ) -> CertifiedError:
         """The largest error of released rows over all queries, with noise."""
+
+    def best_mixture(
+        self, queries: QuerySet, support: Support, *, rows: int, budget: int
+    ) -> MixtureError:
+        """The smallest largest error that any weights on public rows have, with noise."""
 
 
 def weighted_average(measurements: Sequence[Measurement]) -> Measurement:

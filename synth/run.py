@@ -4,28 +4,30 @@ import hashlib
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import torch
 
+from synth.device import choose_device
 from synth.domain import Domain
 from synth.door import Door
 from synth.mechanisms import RUNNERS
-from synth.mechanisms.base import Job
+from synth.mechanisms.base import Cache, Job
+from synth.mechanisms.screen import Screened, screen_public_data
 from synth.models.released import AnswerTable, ReleasedModel
 from synth.models.support import Support
 from synth.privacy.journal import Journal, MemoryJournal, Operation
 from synth.privacy.vault import Vault
 from synth.queries import Marginal, QuerySet, compile_workload
 from synth.spec.budget import epsilon_of_units, rho_of_units
-from synth.spec.plan import Split, measured_marginals, plan
+from synth.spec.plan import Split, measured_marginals, plan, screen_of
 from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
-from synth.table import Chunk, Table, draw_values
+from synth.table import Chunk, Table, align, draw_values
 
 __all__ = ["Journal", "MemoryJournal", "Operation", "Progress", "Release", "run"]
 
@@ -64,30 +66,49 @@ def run(
     *,
     protection: Protection,
     delta: float,
+    public: Table | None = None,
     seed: int = 0,
+    device: str = "auto",
+    cache: Cache | None = None,
 ) -> Release:
     """Carry out a release, or resume it from its journal.
 
-    `seed` decides the random choices after the noise (drawing rows). It never touches the noise.
+    `public` is a public table with a schema of its own, for mechanisms that start from one. `seed`
+    decides the random choices after the noise (drawing rows). It never touches the noise. `device` is
+    where models are fitted, and `cache` where those of public data are kept for the next release.
     """
     units = release.budget.units(delta)
-    split = plan(release, table.schema, protection, units)
+    public_schema = None if public is None else public.schema
+    split = plan(release, table.schema, protection, units, public=public_schema)
+    aligned = None if public is None else align(public, table.schema)
     journal = MemoryJournal() if journal is None else journal
     vault = Vault(table, protection=protection, budget=units, journal=journal)
     queries = compile_workload(release.workload, table.schema)
-    model = _learn(release, table.schema, vault, split, queries, progress)
+    model, screened = _learn(
+        release,
+        table.schema,
+        vault,
+        split,
+        queries,
+        progress,
+        public=aligned,
+        device=choose_device(device),
+        cache=cache,
+    )
     rows, certified = None, None
     if release.rows is not None:
         codes = model.sample_codes(release.rows, seed)
         if release.outputs.certify is not None:
-            certified = _certify(release, vault, split, queries, model.rows, codes)
+            certified = _certify(release, vault, split, queries, model, codes)
         rows = draw_values(table.schema, codes, np.random.default_rng([seed, 1]))
     vault.close()
     return Release(
         rows=rows,
         answers=model.answer(release.workload) if release.outputs.answers else None,
         model=model,
-        certificate=_certificate(release, table.schema, protection, delta, journal, certified),
+        certificate=_certificate(
+            release, table.schema, protection, delta, journal, certified, screened
+        ),
     )
 
 
@@ -98,10 +119,20 @@ def _learn(
     split: Split,
     queries: QuerySet,
     progress: Callable[[Progress], None],
-) -> ReleasedModel:
-    """Count the rows, then let the mechanism measure and fit."""
+    *,
+    public: Table | None,
+    device: torch.device,
+    cache: Cache | None,
+) -> tuple[ReleasedModel, Screened | None]:
+    """Count the rows, screen the public data if asked, then let the mechanism measure and fit."""
     domain = Domain.of(schema)
     rows = door.count_rows(budget=split.row_count)
+    screen, screened = screen_of(release), None
+    if screen is not None:
+        assert public is not None
+        screened = screen_public_data(
+            door, screen, queries, public, rows=rows.value, budget=split.screen
+        )
     job = Job(
         door=door,
         domain=domain,
@@ -113,9 +144,12 @@ def _learn(
         rows_sigma=rows.sigma,
         budget=split.mechanism,
         progress=lambda done, total: progress(Progress(done, total, door.spent)),
+        public=public,
+        device=device,
+        cache=cache,
     )
     model = RUNNERS[type(release.mechanism)](job, release.mechanism)
-    return ReleasedModel(schema, rows.value, model)
+    return ReleasedModel(schema, rows.value, model), screened
 
 
 def _certify(
@@ -123,12 +157,13 @@ def _certify(
     door: Door,
     split: Split,
     queries: QuerySet,
-    rows: int,
+    model: ReleasedModel,
     codes: dict[str, Any],
 ) -> dict[str, float]:
     """docs/privacy.md, section 5: alpha bounds the largest error with the asked confidence."""
     assert release.rows is not None and release.outputs.certify is not None
     drawn = Support(
+        Domain.of(model.schema),
         {name: torch.from_numpy(column) for name, column in codes.items()},
         torch.ones(release.rows, dtype=torch.int64),
     )
@@ -136,13 +171,13 @@ def _certify(
         queries,
         queries.on_support(drawn).numpy(),
         released_rows=release.rows,
-        rows=rows,
+        rows=model.rows,
         budget=split.certify,
     )
     confidence = release.outputs.certify.confidence
     margin = found.sigma * math.sqrt(2 * math.log(1 / (1 - confidence)))
     return {
-        "alpha": max(0.0, found.value + margin) / (release.rows * rows),
+        "alpha": max(0.0, found.value + margin) / (release.rows * model.rows),
         "confidence": confidence,
         "queries": queries.size,
     }
@@ -155,6 +190,7 @@ def _certificate(
     delta: float,
     journal: Journal,
     certified: dict[str, float] | None,
+    screened: Screened | None,
 ) -> dict[str, Any]:
     """What was done, for whom, and at what price, in plain values."""
     operations = journal.operations()
@@ -175,4 +211,5 @@ def _certificate(
             for o in operations
         ],
         "certified_max_error": certified,
+        "public_data_screen": None if screened is None else asdict(screened),
     }

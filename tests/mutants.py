@@ -28,14 +28,15 @@ class Mutant:
 NOISE = "tests/synth/privacy/test_noise.py"
 SENSITIVITY = "tests/synth/privacy/test_sensitivity.py"
 MECHANISMS = "tests/synth/test_mechanism_contract.py"
+MIXTURE = "tests/synth/privacy/test_mixture.py"
 PLAN = "tests/synth/spec/test_plan.py"
 
 MUTANTS = (
     Mutant(
         "k is not counted in the division of the budget",
         "synth/spec/mechanism/adaptive.py",
-        "units // (rounds * self.per_round)",
-        "units // rounds",
+        "// (rounds * self.per_round)",
+        "// rounds",
         (MECHANISMS, PLAN),
     ),
     Mutant(
@@ -79,8 +80,8 @@ MUTANTS = (
     Mutant(
         "stacking ignored: every marginal gets the whole budget",
         "synth/spec/mechanism/base.py",
-        "OneShot(measure=units // groups)",
-        "OneShot(measure=units)",
+        "math.floor(weight / whole * units)",
+        "math.floor(weight * units)",
         (MECHANISMS, PLAN),
     ),
     Mutant(
@@ -125,6 +126,34 @@ MUTANTS = (
         "noise.gaussian((released_rows * linf) ** 2",
         "noise.gaussian(linf**2",
         (SENSITIVITY,),
+    ),
+    Mutant(
+        "a certified error is passed on to other rows",
+        "synth/privacy/vault.py",
+        'asked = f"{queries.size} queries answered as {answers}"',
+        'asked = f"{queries.size} queries"',
+        (MECHANISMS,),
+    ),
+    Mutant(
+        "approximate best mixture: multiplicative weights, stopped early",
+        "synth/privacy/mixture.py",
+        "    while search.is_open:\n",
+        "    search._steps = 50\n    search.play()\n    while False:\n",
+        (MIXTURE,),
+    ),
+    Mutant(
+        "the gap of the best mixture is not paid for",
+        "synth/privacy/vault.py",
+        "noise.gaussian((linf * FIXED_POINT + GAP) ** 2",
+        "noise.gaussian((linf * FIXED_POINT) ** 2",
+        (MIXTURE,),
+    ),
+    Mutant(
+        "screening is not set aside from the budget",
+        "synth/spec/plan.py",
+        "mechanism = units - row_count - screen - certify",
+        "mechanism = units - row_count - certify",
+        ("tests/synth/test_screen.py",),
     ),
     Mutant(
         "sampling anew on resume",

@@ -61,6 +61,13 @@ def random_rows(sizes: Mapping[str, int], rows: int, seed: int = 0) -> list[list
     return np.stack(columns, axis=1).tolist() if rows else []
 
 
+def public_table(schema: Schema) -> Table:
+    """Public rows, spread evenly, so that hardly any combination of a small domain is missing."""
+    rng = np.random.default_rng(7)
+    codes = np.stack([rng.integers(column.size, size=300) for column in schema.attributes], axis=1)
+    return coded_table(schema, codes.tolist())
+
+
 def release(mechanism: dict[str, Any], **changes: Any) -> ReleaseSpec:
     """A release of all two-way marginals, with changes."""
     body: dict[str, Any] = {

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Engine, text
 
 from worker.artifacts import CSV_ESCAPING, Written
-from worker.orders import Order
+from worker.orders import Order, PublicRows
 
 FORMAT = "scrim.certificate/1"
 
@@ -64,6 +64,7 @@ def complete(
             # A dry run has seen no rows, whatever the dataset holds.
             "content_hash": None if order.shelf is None else order.shelf.content_hash.hex(),
         },
+        "public_dataset": None if order.public is None else _public(order.public),
         "ledger": entries,
         "artifacts": {
             name: {
@@ -75,6 +76,14 @@ def complete(
         },
         "csv_escaping": CSV_ESCAPING,
         "issued_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _public(public: PublicRows) -> dict[str, Any]:
+    return {
+        "id": str(public.dataset_id),
+        "provenance": public.provenance,
+        "content_hash": public.shelf.content_hash.hex(),
     }
 
 

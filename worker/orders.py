@@ -46,6 +46,8 @@ class Order:
     dataset_id: UUID
     shelf: Shelf | None
     """Where the rows are; a dry run has none."""
+    public: "PublicRows | None"
+    """The public dataset that assists, if any; a dry run uses it as well."""
 
     @property
     def is_dry_run(self) -> bool:
@@ -62,7 +64,25 @@ class Order:
         """The dataset's rows, or as many drawn from its schema alone."""
         if self.shelf is None:
             return drawn_table(self.schema, seed=self.seed)
-        return Table(self.schema, self.shelf.read("rows", self.shelf.counts()["rows"]))
+        return _stored_table(self.schema, self.shelf)
+
+    def open_public(self) -> Table | None:
+        """The public dataset's rows, in its own schema."""
+        return None if self.public is None else self.public.open_table()
+
+
+@dataclass(frozen=True)
+class PublicRows:
+    """A public dataset: where its rows are, and what was declared about them."""
+
+    dataset_id: UUID
+    provenance: str
+    schema: Schema
+    shelf: Shelf
+
+    def open_table(self) -> Table:
+        """Its rows."""
+        return _stored_table(self.schema, self.shelf)
 
 
 def load_order(context: Context, release_id: UUID) -> Order:
@@ -70,10 +90,11 @@ def load_order(context: Context, release_id: UUID) -> Order:
     with context.transaction() as work:
         release = releases.get(work.session, release_id)
         dataset = datasets.get(work.session, release.dataset_id)
+        public = _find_public(work.session, release)
         population = populations.get(work.session, release.population_id)
         spec = ReleaseSpec.model_validate_json(json.dumps(release.spec))
         if not release.dry_run:
-            _require_reserved(work.session, release, dataset, population, spec)
+            _require_reserved(work.session, release, dataset, public, population, spec)
     schema = schema_of(dataset)
     if not isinstance(schema, Schema):
         raise SpecError(f"{spec.mechanism.name} does not work on groups of individuals")
@@ -87,6 +108,7 @@ def load_order(context: Context, release_id: UUID) -> Order:
         population_name=population.name,
         dataset_id=dataset.id,
         shelf=None if release.dry_run else _open_shelf(context, dataset),
+        public=None if public is None else _open_public(context, public),
     )
 
 
@@ -99,6 +121,19 @@ def drawn_table(schema: Schema, *, seed: int) -> Table:
     return Table(schema, [draw_values(binned, codes, rng)])
 
 
+def _stored_table(schema: Schema, shelf: Shelf) -> Table:
+    return Table(schema, shelf.read("rows", shelf.counts()["rows"]))
+
+
+def _find_public(session: Session, release: ReleaseRow) -> Dataset | None:
+    if release.public_dataset_id is None:
+        return None
+    dataset = datasets.get(session, release.public_dataset_id)
+    if dataset.state == "deleted":
+        raise Cancelled
+    return dataset
+
+
 def _with_bins(column: Column) -> Column:
     if isinstance(column, CategoricalColumn | IdentifierColumn) or column.bins is not None:
         return column
@@ -109,6 +144,7 @@ def _require_reserved(
     session: Session,
     release: ReleaseRow,
     dataset: Dataset,
+    public: Dataset | None,
     population: PopulationRow,
     spec: ReleaseSpec,
 ) -> None:
@@ -119,7 +155,7 @@ def _require_reserved(
     account = ledger.account(session, reserved.account)
     protection = population.protection
     found = (
-        dataset.content_hash,
+        datasets.pinned_hash(dataset, public),
         canonical_sha256(spec),
         spec.budget.units(population.delta),
         population.id,
@@ -149,3 +185,9 @@ def _open_shelf(context: Context, dataset: Dataset) -> Shelf:
         content_hash=dataset.content_hash,
         data_key=unwrap_key(dataset.wrapped_key, dataset.id, master_key=master_key),
     )
+
+
+def _open_public(context: Context, dataset: Dataset) -> PublicRows:
+    schema = schema_of(dataset)
+    assert isinstance(schema, Schema) and dataset.provenance is not None
+    return PublicRows(dataset.id, dataset.provenance, schema, _open_shelf(context, dataset))

@@ -19,9 +19,9 @@ from service.ledger.errors import Closed, LeaseHeld
 from service.logging import trace_of
 from service.releases import progress, repository
 from service.releases.schemas import FINAL_STATES
-from synth.privacy.journal import Journal, MemoryJournal
+from synth.privacy.journal import Journal, JournalMismatch, MemoryJournal
 from synth.run import Progress, run
-from synth.spec.errors import SpecError
+from synth.spec.errors import PublicDataTooFar, SpecError
 from worker import certificate
 from worker.artifacts import CERTIFICATE, JSON, Written, store, write_artifacts
 from worker.attempts import count_attempts
@@ -30,6 +30,7 @@ from worker.errors import OUTAGES, RESUMED, Cancelled, LeaseLost
 from worker.journal import LedgerJournal
 from worker.lease import DryRunLease, Lease, ReleaseLease, kept
 from worker.orders import load_order
+from worker.pretrained import StoredCache
 from worker.problems import problem
 from worker.reporting import Reporter
 
@@ -139,8 +140,12 @@ def _carry_out(attempt: _Attempt) -> None:
             ending = _compute(attempt, check)
         except Cancelled:
             ending = _Ending("cancelled")
+        except PublicDataTooFar as error:
+            ending = _Ending("failed", error=problem("public-data-too-far", str(error)))
         except SpecError as error:
             ending = _Ending("failed", error=problem("cannot-work", str(error)))
+        except JournalMismatch as error:
+            ending = _Ending("failed", error=_cannot_resume(error, log))
         except Exception as error:
             if isinstance(error, (LeaseLost, *RESUMED)):
                 raise
@@ -163,7 +168,10 @@ def _compute(attempt: _Attempt, check: Callable[[], None]) -> _Ending:
             reporter,
             protection=order.protection,
             delta=order.delta,
+            public=order.open_public(),
             seed=order.seed,
+            device=context.settings.device,
+            cache=StoredCache(context.storage),
         )
         reporter.check()
         # What was spent is anchored before anybody can see what it bought.
@@ -226,6 +234,16 @@ def _anchor_the_end(attempt: _Attempt) -> None:
         attempt.context.advance_anchor()
     except OUTAGES as error:
         attempt.log.warning("anchor_failed", error_type=type(error).__name__)
+
+
+def _cannot_resume(error: JournalMismatch, log: FilteringBoundLogger) -> dict[str, Any]:
+    """Other software, or another machine's arithmetic, came to other questions or other rows."""
+    log.error("release_failed", error_type=type(error).__name__, trace=trace_of(error))
+    return problem(
+        "cannot-resume",
+        "this release was interrupted, and the worker that resumed it came to other questions or "
+        "other rows than its journal holds; what it spent stays spent, the rest was given back",
+    )
 
 
 def _internal(error: Exception, log: FilteringBoundLogger) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Rows of datasets and uploads."""
 
+import hashlib
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -9,6 +10,9 @@ from sqlalchemy.orm import Session
 from service.errors import NotFound
 from service.models import Dataset, Upload
 from service.pagination import Paging, newest_first
+
+DATASETS = "datasets"
+"""Where the storage keeps the objects of all datasets."""
 
 
 def get(session: Session, dataset_id: UUID) -> Dataset:
@@ -26,6 +30,21 @@ def hold(session: Session, dataset_id: UUID) -> Dataset:
     """One dataset, which nobody may change or delete until the transaction ends."""
     statement = select(Dataset).where(Dataset.id == dataset_id).with_for_update(read=True)
     return _found(session.scalar(statement))
+
+
+def lock_all_with_keys(session: Session) -> Sequence[Dataset]:
+    """Every dataset that has a data key, which nobody else may change until the transaction ends."""
+    statement = select(Dataset).where(Dataset.wrapped_key.is_not(None)).order_by(Dataset.id)
+    return session.scalars(statement.with_for_update()).all()
+
+
+def pinned_hash(dataset: Dataset, public: Dataset | None) -> bytes:
+    """What a reservation pins of the rows a release reads: those of both datasets, if it has two."""
+    assert dataset.content_hash is not None
+    if public is None:
+        return dataset.content_hash
+    assert public.content_hash is not None
+    return hashlib.sha256(dataset.content_hash + public.content_hash).digest()
 
 
 def page(session: Session, paging: Paging) -> Sequence[Dataset]:
@@ -47,7 +66,7 @@ def forget_uploads(session: Session, dataset_id: UUID) -> None:
 
 def object_prefix(dataset_id: UUID) -> str:
     """Where the storage keeps everything that belongs to a dataset."""
-    return f"datasets/{dataset_id}"
+    return f"{DATASETS}/{dataset_id}"
 
 
 def _found(dataset: Dataset | None) -> Dataset:

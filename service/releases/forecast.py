@@ -22,7 +22,7 @@ class _Steps:
     measured: int | None
     """How many groups it measures at most."""
     measure_units: int | None
-    """The price of one measurement, where all cost the same."""
+    """The price of one measurement; the lowest, where they differ."""
 
 
 def forecast(
@@ -32,17 +32,18 @@ def forecast(
     account: Account,
     *,
     delta: float,
+    public: Schema | None,
 ) -> Preview:
     """A preview of a release; SpecError if it cannot work."""
     units = release.budget.units(delta)
-    split = plan(release, schema, protection, units)
+    split = plan(release, schema, protection, units, public=public)
     candidates = measured_marginals(release, schema)
     sizes = _sizes(release, schema)
     cells = sum(_cells(marginal, sizes) for marginal in candidates)
     steps = _steps(
-        release.mechanism.plan(len(candidates), split.mechanism),
+        release.mechanism.plan(candidates, split.mechanism),
         release.mechanism,
-        groups=len(candidates),
+        candidates,
         cells=cells,
     )
     sigma = _sigma(release.mechanism, protection, steps.measure_units)
@@ -57,7 +58,7 @@ def forecast(
         )
         for position, item in enumerate(release.workload)
     ]
-    around = (split.row_count > 0) + (split.certify > 0)
+    around = (split.row_count > 0) + (split.screen > 0) + (split.certify > 0)
     return Preview(
         rho=rho_of_units(units),
         epsilon=epsilon_of_units(units, delta),
@@ -69,15 +70,20 @@ def forecast(
     )
 
 
-def _steps(plan: Any, mechanism: MechanismSpec, *, groups: int, cells: int) -> _Steps:
+def _steps(
+    plan: Any, mechanism: MechanismSpec, candidates: list[tuple[str, ...]], *, cells: int
+) -> _Steps:
+    groups = len(candidates)
     match plan:
         case OneShot():
-            return _Steps(operations=groups, measured=groups, measure_units=plan.measure)
+            return _Steps(operations=groups, measured=groups, measure_units=min(plan.measure))
         case Rounds():
             by_query = isinstance(mechanism, AdaptiveSpec) and mechanism.select == "queries"
             per_round = min(plan.per_round, cells if by_query else groups)
+            columns = {name for marginal in candidates for name in marginal}
+            opening = len(columns) if plan.opening else 0
             return _Steps(
-                operations=plan.rounds * (1 + per_round),
+                operations=opening + plan.rounds * (1 + per_round),
                 measured=None if by_query else min(groups, plan.rounds * per_round),
                 measure_units=plan.measure,
             )

@@ -1,5 +1,6 @@
 """Creating, showing and publishing releases."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
@@ -36,6 +37,7 @@ class _Subject:
     public_dataset: Dataset | None
     population: PopulationRow
     schema: Schema
+    public_schema: Schema | None
 
 
 def preview(session: Session, body: ReleaseRequest) -> Preview:
@@ -47,11 +49,14 @@ def preview(session: Session, body: ReleaseRequest) -> Preview:
         subject.population.protection,
         ledger.account(session, subject.population.id),
         delta=subject.population.delta,
+        public=subject.public_schema,
     )
-    if subject.dataset.state != "ready" and not body.dry_run:
-        late = f"the dataset is {subject.dataset.state}: this release would be refused"
-        return found.model_copy(update={"warnings": [*found.warnings, late]})
-    return found
+    late = [
+        f"the {kind} is {dataset.state}: this release would be refused"
+        for kind, dataset in _needed(subject, dry_run=body.dry_run)
+        if dataset.state != "ready"
+    ]
+    return found.model_copy(update={"warnings": [*found.warnings, *late]})
 
 
 def create(
@@ -65,7 +70,8 @@ def create(
     subject = _find_subject(session, body)
     spec = _spec_of(body)
     units = body.budget.units(subject.population.delta)
-    plan(spec, subject.schema, subject.population.protection, units)
+    plan(spec, subject.schema, subject.population.protection, units, public=subject.public_schema)
+    _require_ready(subject, dry_run=body.dry_run)
     release = ReleaseRow(
         id=release_id,
         dataset_id=subject.dataset.id,
@@ -79,8 +85,7 @@ def create(
         rang_at=datetime.now(UTC),
     )
     if not body.dry_run:
-        _require_ready(subject)
-        _reserve(session, release, subject.dataset)
+        _reserve(session, release, subject)
     session.add(release)
     session.flush()
     repository.add_event(session, release, "state", {"state": release.state})
@@ -89,7 +94,7 @@ def create(
 
 
 def publish(session: Session, release_id: UUID) -> ReleaseView:
-    """Let analysts see a release."""
+    """Let analysts see a release, as soon as it has succeeded."""
     release = repository.lock(session, release_id)
     release.published = True
     session.flush()
@@ -99,7 +104,7 @@ def publish(session: Session, release_id: UUID) -> ReleaseView:
 def find_visible(session: Session, release_id: UUID, caller: Caller) -> ReleaseRow:
     """A release that the caller may see; to an analyst, others do not exist."""
     release = repository.get(session, release_id)
-    if not release.published and "curator" not in caller.scopes:
+    if "curator" not in caller.scopes and not repository.is_public(release):
         raise NotFound("there is no such release")
     return release
 
@@ -112,7 +117,7 @@ def view_of(session: Session, release: ReleaseRow) -> ReleaseView:
 
 def list_page(session: Session, paging: Paging, caller: Caller) -> Page[ReleaseView]:
     """A page of the releases that the caller may see."""
-    rows = repository.page(session, paging, published_only="curator" not in caller.scopes)
+    rows = repository.page(session, paging, public_only="curator" not in caller.scopes)
     ids = [row.id for row in rows]
     spent, artifacts = repository.spent_units(session, ids), repository.artifacts(session, ids)
     return page_of(
@@ -128,23 +133,30 @@ def _find_subject(session: Session, body: ReleaseRequest) -> _Subject:
     schema = schema_of(dataset)
     if not isinstance(schema, Schema):
         raise SpecError(f"{body.mechanism.name} does not work on groups of individuals")
+    public = _find_public(session, body)
     return _Subject(
         dataset=dataset,
-        public_dataset=_find_public(session, body),
+        public_dataset=public,
         population=populations.get(session, dataset.population_id),
         schema=schema,
+        public_schema=None if public is None else _flat_schema(public),
     )
 
 
 def _find_public(session: Session, body: ReleaseRequest) -> Dataset | None:
     if body.public_dataset_id is None:
-        if body.mechanism.needs_public_data:
-            raise SpecError(f"{body.mechanism.name} needs a public dataset; give public_dataset_id")
         return None
     dataset = _hold_dataset(session, body.public_dataset_id)
     if dataset.visibility != "public":
         raise SpecError("public_dataset_id names a private dataset; name a public one")
     return dataset
+
+
+def _flat_schema(public: Dataset) -> Schema:
+    schema = schema_of(public)
+    if not isinstance(schema, Schema):
+        raise SpecError("public_dataset_id names groups of individuals; name one table of rows")
+    return schema
 
 
 def _hold_dataset(session: Session, given: str) -> Dataset:
@@ -155,23 +167,30 @@ def _hold_dataset(session: Session, given: str) -> Dataset:
     return datasets.hold(session, dataset_id)
 
 
-def _require_ready(subject: _Subject) -> None:
-    for dataset in (subject.dataset, subject.public_dataset):
-        if dataset is not None and dataset.state != "ready":
+def _needed(subject: _Subject, *, dry_run: bool) -> Iterator[tuple[str, Dataset]]:
+    """The datasets whose rows are read; a dry run reads public rows only."""
+    if not dry_run:
+        yield "dataset", subject.dataset
+    if subject.public_dataset is not None:
+        yield "public dataset", subject.public_dataset
+
+
+def _require_ready(subject: _Subject, *, dry_run: bool) -> None:
+    for kind, dataset in _needed(subject, dry_run=dry_run):
+        if dataset.state != "ready":
             raise DatasetNotReady(
-                f"the dataset {dataset.id} is {dataset.state}; a release needs one that is ready"
+                f"the {kind} {dataset.id} is {dataset.state}; a release needs one that is ready"
             )
 
 
-def _reserve(session: Session, release: ReleaseRow, dataset: Dataset) -> None:
-    assert dataset.content_hash is not None
+def _reserve(session: Session, release: ReleaseRow, subject: _Subject) -> None:
     try:
         ledger.reserve(
             session,
             release.population_id,
             release_id=release.id,
             amount_units=release.units,
-            dataset_hash=dataset.content_hash,
+            dataset_hash=datasets.pinned_hash(subject.dataset, subject.public_dataset),
             spec_hash=release.spec_hash,
         )
     except BudgetExhausted as refusal:

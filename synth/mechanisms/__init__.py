@@ -3,15 +3,47 @@
 from collections.abc import Callable
 from typing import Any
 
-from synth.mechanisms import gaussian, mwem, pep, relaxed_projection
+from synth.mechanisms import (
+    gaussian,
+    gem,
+    gem_pub,
+    generative_network,
+    mwem,
+    pep,
+    pep_pub,
+    pmw_pub,
+    rap,
+    rap_softmax,
+    relaxed_projection,
+)
 from synth.mechanisms.base import Job
 from synth.models.base import Model
-from synth.spec.mechanism import Gaussian, MechanismSpec, Mwem, Pep, RelaxedProjection
+from synth.spec.mechanism import (
+    Gaussian,
+    Gem,
+    GemPub,
+    GenerativeNetwork,
+    MechanismSpec,
+    Mwem,
+    Pep,
+    PepPub,
+    PmwPub,
+    Rap,
+    RapSoftmax,
+    RelaxedProjection,
+)
 
 RUNNERS: dict[type[MechanismSpec], Callable[[Job, Any], Model]] = {
     Gaussian: gaussian.run,
     Mwem: mwem.run,
     Pep: pep.run,
+    Gem: gem.run,
+    Rap: rap.run,
+    RapSoftmax: rap_softmax.run,
     RelaxedProjection: relaxed_projection.run,
+    GenerativeNetwork: generative_network.run,
+    PmwPub: pmw_pub.run,
+    PepPub: pep_pub.run,
+    GemPub: gem_pub.run,
 }
 """Which function runs which specification."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from synth.door import Measurement, weighted_average
 from synth.mechanisms.base import Job
-from synth.queries import QueryGroup, QuerySet, Single
+from synth.queries import Marginal, QueryGroup, QuerySet, Single
 from synth.spec.mechanism import AdaptiveSpec
 
 
@@ -31,10 +31,12 @@ class Learner(Protocol):
 
 def adaptive_measurements(job: Job, spec: AdaptiveSpec, learner: Learner) -> None:
     """T rounds of: select what the learner answers worst, measure it, update the learner."""
-    plan = spec.plan(len(job.candidates.groups), job.budget)
+    plan = spec.plan([group.attributes for group in job.candidates.groups], job.budget)
     available = job.candidates.size if spec.select == "queries" else len(job.candidates.groups)
     per_round = min(plan.per_round, available)
-    measurements: list[Measurement] = []
+    measurements = _open(job, plan.opening)
+    if measurements:
+        learner.update(measurements, measurements)
     for finished in range(plan.rounds):
         job.progress(finished, plan.rounds)
         expected = job.rows * learner.answer(job.candidates)
@@ -48,6 +50,12 @@ def adaptive_measurements(job: Job, spec: AdaptiveSpec, learner: Learner) -> Non
         measurements += newest
         learner.update(measurements, newest)
     job.progress(plan.rounds, plan.rounds)
+
+
+def _open(job: Job, budget: int) -> list[Measurement]:
+    """Measure every one-way marginal once, if the plan has a budget for it."""
+    columns = job.candidates.attributes if budget else ()
+    return [job.door.measure(Marginal.of((name,), job.domain), budget=budget) for name in columns]
 
 
 def _candidate(candidates: QuerySet, index: int, spec: AdaptiveSpec) -> QueryGroup | Single:

@@ -2,10 +2,26 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
+
+import torch
 
 from synth.domain import Domain
 from synth.door import Door
 from synth.queries import QuerySet
+from synth.table import Table
+
+CPU = torch.device("cpu")
+
+
+class Cache(Protocol):
+    """Remembers results of public computations, by a hash of everything they depend on."""
+
+    def get(self, key: str) -> bytes | None:
+        """What was put there, if anything was."""
+
+    def put(self, key: str, content: bytes) -> None:
+        """Remember; what is under a key never changes."""
 
 
 @dataclass(frozen=True)
@@ -26,3 +42,9 @@ class Job:
     """Units of 1e-12 rho the mechanism may spend."""
     progress: Callable[[int, int], None]
     """Told how many rounds of how many are done."""
+    public: Table | None = None
+    """Public rows in the private schema's codes, with the columns that both datasets have."""
+    device: torch.device = CPU
+    """Where a model is fitted."""
+    cache: Cache | None = None
+    """Where what was learnt from public data is kept for the next job."""

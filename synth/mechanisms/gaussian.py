@@ -13,12 +13,12 @@ from synth.spec.mechanism import Gaussian
 def run(job: Job, spec: Gaussian) -> NoisyMarginals:
     """Measure each candidate marginal with an equal share of the budget."""
     groups = job.candidates.groups
-    plan = spec.plan(len(groups), job.budget)
+    plan = spec.plan([group.attributes for group in groups], job.budget)
     measured = []
-    for done, group in enumerate(groups):
+    for done, (group, budget) in enumerate(zip(groups, plan.measure, strict=True)):
         assert isinstance(group, Marginal)
         job.progress(done, len(groups))
-        noisy = job.door.measure(group, budget=plan.measure)
+        noisy = job.door.measure(group, budget=budget)
         counts = noisy.values.reshape(group.sizes).astype(float)
         measured.append(NoisyMarginal(group.attributes, counts, noisy.sigma))
     job.progress(len(groups), len(groups))

@@ -9,6 +9,8 @@ that the model meets within its noise is left alone.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,49 +19,59 @@ from synth.door import Measurement
 from synth.mechanisms.adaptive import Target, adaptive_measurements, sweep, targets
 from synth.mechanisms.base import Job
 from synth.models.histogram import Histogram
+from synth.models.support import Support
 from synth.queries import QuerySet
-from synth.spec.mechanism import Mwem
+from synth.spec.mechanism import MultiplicativeWeightsSpec, Mwem
+
+Weights = TypeVar("Weights", Histogram, Support)
 
 
 def run(job: Job, spec: Mwem) -> Histogram:
     """Learn a histogram over the attributes that are asked about or measured."""
     used = (*job.queries.attributes, *job.candidates.attributes)
-    learner = MultiplicativeWeights(Histogram.uniform(job.domain.project(used)), spec, job.rows)
+    return learn(job, spec, Histogram.uniform(job.domain.project(used)))
+
+
+def learn(job: Job, spec: MultiplicativeWeightsSpec, start: Weights) -> Weights:
+    """Reweight a distribution, of whichever kind, round by round; the last or the average one."""
+    learner = MultiplicativeWeights(start, spec, job.rows)
     adaptive_measurements(job, spec, learner)
-    return learner.average() if spec.output == "average" else learner.histogram
+    return learner.average() if spec.output == "average" else learner.distribution
 
 
-class MultiplicativeWeights:
-    """The histogram and the sum of its past states."""
+class MultiplicativeWeights(Generic[Weights]):
+    """The distribution and the sum of its past states."""
 
-    def __init__(self, histogram: Histogram, spec: Mwem, rows: int) -> None:
-        self.histogram = histogram
+    def __init__(self, distribution: Weights, spec: MultiplicativeWeightsSpec, rows: int) -> None:
+        self.distribution: Weights = distribution
         self._spec = spec
         self._rows = rows
-        self._sum = histogram.weights.new_zeros(histogram.weights.shape)
+        self._sum = distribution.weights.new_zeros(distribution.weights.shape)
         self._rounds = 0
 
     def answer(self, queries: QuerySet) -> NDArray[np.float64]:
-        """The histogram's answers."""
-        return queries.on_histogram(self.histogram).numpy()
+        """The distribution's answers."""
+        return self.distribution.answer(queries).values
 
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
         """Go over the measurements, all or the newest, and reweight."""
         wanted = targets(measurements if self._spec.past_measurements else newest, self._rows)
         sweep(wanted, self._step, passes=self._spec.passes)
-        self._sum += self.histogram.weights
+        self._sum += self.distribution.weights
         self._rounds += 1
 
-    def average(self) -> Histogram:
+    def average(self) -> Weights:
         """The mean of the distributions after each round."""
-        return Histogram(self.histogram.domain, self._sum / self._rounds)
+        return replace(self.distribution, weights=self._sum / self._rounds)
 
     def _step(self, target: Target) -> bool:
         """Equation (3) of appendix B.3, with the sign corrected, on all measured cells at once."""
-        answers = self.histogram.marginal(target.attributes).flatten()
+        answers = self.distribution.marginal(target.attributes).flatten()
+        # No factor moves a cell without weight, which a support has where it has no row.
+        movable = target.measured & (answers > 0)
         # No fraction is off by more than one, however large the noise.
-        error = (target.values - answers).clamp(-1, 1).where(target.measured, 0.0)
+        error = (target.values - answers).clamp(-1, 1).where(movable, 0.0)
         if not (error.abs() > target.noise).any():
             return False
-        self.histogram.reweight(target.attributes, answers, (error / 2).exp())
+        self.distribution.reweight(target.attributes, answers, (error / 2).exp())
         return True

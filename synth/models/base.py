@@ -1,10 +1,11 @@
 """What every released model can do."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from synth.queries import QuerySet
@@ -35,3 +36,17 @@ class Model(Protocol):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], rows: int) -> Self:
         """The model that `to_arrays` described."""
+
+
+class WeightedModel(Model, Protocol):
+    """A distribution as weights, one for each cell of the domain or for each row of a support."""
+
+    weights: torch.Tensor
+
+    def marginal(self, attributes: Sequence[str]) -> torch.Tensor:
+        """The cross table of those attributes that the model has, in the domain's order."""
+
+    def reweight(
+        self, attributes: Sequence[str], answers: torch.Tensor, factors: torch.Tensor
+    ) -> None:
+        """Multiply the cells of a marginal, whose present values are given, and normalise."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from synth.domain import Domain
 from synth.models.base import Answers
+from synth.models.sampling import draw_systematically
 from synth.queries import QuerySet
 
 
@@ -56,10 +57,7 @@ class Histogram:
 
     def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
         """Draw rows by systematic sampling, which keeps every cell within one row of its share."""
-        cumulative = np.cumsum(self.weights.numpy().ravel())
-        points = (np.arange(rows) + rng.random()) * (cumulative[-1] / rows)
-        cells = np.minimum(np.searchsorted(cumulative, points, side="right"), len(cumulative) - 1)
-        rng.shuffle(cells)
+        cells = draw_systematically(self.weights.numpy().ravel(), rows, rng)
         return dict(zip(self.domain.names, np.unravel_index(cells, self.domain.sizes), strict=True))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from synth.domain import Domain
 from synth.models.base import Answers
+from synth.models.refinement import refine
+from synth.models.sampling import draw_systematically
 from synth.queries import QuerySet
 
 
@@ -43,12 +45,8 @@ class ProductMixture:
         return torch.cat([self._blocks[name] for name in names], dim=1)
 
     def joint(self, names: Sequence[str]) -> torch.Tensor:
-        """Probability of every combination of some attributes in each component, over K.
-
-        The division by the number of components turns a later sum over them into their mean.
-        """
-        components = len(self.probabilities)
-        joint = self.probabilities.new_full((components, 1), 1 / components)
+        """Probability of every combination of some attributes in each component."""
+        joint = self.probabilities.new_ones((len(self.probabilities), 1))
         for name in names:
             joint = (joint[:, :, None] * self._blocks[name][:, None, :]).flatten(1)
         return joint
@@ -59,28 +57,48 @@ class ProductMixture:
             return Answers(queries.on_product(self).double().numpy())
 
     def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
-        """Draw rows so that every component and every code in it gets its share, to within one row.
+        """Draw rows whose one-, two- and three-way tables are close to the mixture's.
 
-        Components get rows by systematic sampling. Within an attribute one systematic pass goes over
-        all components, and the codes are then shuffled inside each component: the attributes stay
-        independent there, and the one-way shares have almost no sampling error.
+        At first every component, and every code in it, gets its share to within one row, and the
+        codes are dealt to the rows of a component at random: the attributes are independent there.
+        What chance then did to the tables of all rows together is mostly undone by refinement.
         """
-        components = len(self.probabilities)
-        ends = np.floor((np.arange(1, components + 1) * rows + rng.random()) / components)
-        ends = np.minimum(ends.astype(np.int64), rows)
-        ends[-1] = rows
-        sizes = np.diff(ends, prepend=0)
-        component = np.repeat(np.arange(components), sizes)
-        codes = {}
-        for name, block in self._blocks.items():
-            expected = block.double().numpy() * sizes[:, None]
-            expected *= (sizes / np.maximum(expected.sum(1), 1e-300))[:, None]
-            points = np.arange(rows) + rng.random()
-            cells = np.searchsorted(np.cumsum(expected.ravel()), points, side="right")
-            ordered = np.minimum(cells, expected.size - 1) % block.shape[1]
-            codes[name] = ordered[np.lexsort((rng.random(rows), component))]
-        shuffled = rng.permutation(rows)
-        return {name: column[shuffled] for name, column in codes.items()}
+        component = draw_systematically(np.ones(len(self.probabilities)), rows, rng)
+        codes = np.stack([self._draw(name, component, rng) for name in self.domain.names])
+        refine(codes, component, mixture=self, rng=rng)
+        return dict(zip(self.domain.names, codes, strict=True))
+
+    def codes_at(
+        self, name: str, component: NDArray[np.int64], points: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """The codes at which the cumulative shares of components pass points between 0 and 1."""
+        size = self.domain.size_of[name]
+        found = np.searchsorted(self._cumulative[name], component + points, side="right")
+        codes: NDArray[np.int64] = np.minimum(found - component * size, size - 1)
+        return codes
+
+    def _draw(
+        self, name: str, component: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Codes of an attribute, drawn systematically in each component and dealt at random."""
+        sizes = np.bincount(component, minlength=len(self.probabilities))
+        ordered = np.repeat(np.arange(len(sizes)), sizes)
+        place = np.arange(len(ordered)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        # Each component starts at a point of its own: with a common one they would all round up the
+        # same codes, and the shares of all rows together would be off by a row per component.
+        points = (place + rng.random(len(sizes))[ordered]) / sizes[ordered]
+        codes = np.empty_like(component)
+        codes[np.argsort(component + rng.random(len(component)))] = self.codes_at(
+            name, ordered, points
+        )
+        return codes
+
+    @cached_property
+    def _cumulative(self) -> dict[str, NDArray[np.float64]]:
+        """The cumulative shares of an attribute's codes, those of component k between k and k + 1."""
+        shares = {name: block.double().numpy().cumsum(1) for name, block in self._blocks.items()}
+        first = np.arange(len(self.probabilities))[:, None]
+        return {name: (first + block / block[:, -1:]).ravel() for name, block in shares.items()}
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The probabilities."""

@@ -15,6 +15,7 @@ from synth.models.base import Model
 from synth.models.histogram import Histogram
 from synth.models.noisy_marginals import NoisyMarginals
 from synth.models.product import ProductMixture
+from synth.models.support import Support
 from synth.queries import compile_workload
 from synth.spec.schema import Schema
 from synth.spec.workload import WorkloadItem
@@ -22,7 +23,7 @@ from synth.table import Chunk, draw_values
 
 FORMAT = "scrim.model/1"
 KINDS: dict[str, type[Model]] = {
-    model.kind: model for model in (Histogram, NoisyMarginals, ProductMixture)
+    model.kind: model for model in (Histogram, NoisyMarginals, ProductMixture, Support)
 }
 """Every model that can be saved, by the name it is saved under."""
 

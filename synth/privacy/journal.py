@@ -19,6 +19,10 @@ class Operation:
     values: NDArray[np.int64]
 
 
+class JournalMismatch(Exception):
+    """The journal holds the outcome of another question than the one asked now."""
+
+
 class Journal(Protocol):
     """Where operations are committed. A commit either stores charge and outcome, or raises."""
 

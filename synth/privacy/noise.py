@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from synth.spec.budget import UNITS_PER_RHO
 
+FIXED_POINT = 2**20
+"""Scores are whole multiples of 1/FIXED_POINT of a row, so that only integers meet the noise."""
+
 Counts = NDArray[np.int64]
 
 dp.enable_features("contrib")

@@ -4,6 +4,7 @@ Every operation follows the same path (`_perform`): answered from the journal wh
 resumed; otherwise priced, charged, computed, committed, and only then returned.
 """
 
+import hashlib
 import math
 from collections import deque
 from collections.abc import Callable
@@ -12,22 +13,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.door import CertifiedError, Measurement, RowCount
+from synth.door import CertifiedError, Measurement, MixtureError, RowCount
+from synth.models.support import Support
 from synth.privacy import noise
 from synth.privacy.accountant import Accountant
-from synth.privacy.journal import Journal, Operation
+from synth.privacy.journal import Journal, JournalMismatch, Operation
+from synth.privacy.mixture import GAP, best_mixture_error
+from synth.privacy.noise import FIXED_POINT
 from synth.queries import QueryGroup, QuerySet, Single
 from synth.spec.population import Protection
 from synth.table import Table
 
-FIXED_POINT = 2**20
-"""Scores are whole multiples of 1/FIXED_POINT of a row, so that only integers meet the noise."""
-
 Counts = NDArray[np.int64]
-
-
-class JournalMismatch(Exception):
-    """The journal was written by another release than the one that reads it."""
 
 
 class Vault:
@@ -133,8 +130,29 @@ class Vault:
             return np.array([errors.max()])
 
         sampler = noise.gaussian((released_rows * linf) ** 2, budget=budget)
-        done = self._perform("certify", f"{queries.size} queries", sampler, true_error)
+        # The bound holds for these answers alone: a resumed job that drew other rows must not use it.
+        answers = hashlib.sha256(released.astype("<i8").tobytes()).hexdigest()
+        asked = f"{queries.size} queries answered as {answers}"
+        done = self._perform("certify", asked, sampler, true_error)
         return CertifiedError(int(done.values[0]), done.scale)
+
+    def best_mixture(
+        self, queries: QuerySet, support: Support, *, rows: int, budget: int
+    ) -> MixtureError:
+        """min over weights w on public rows of max |c_q - q(w)|, found to within GAP.
+
+        The exact minimum moves by one for each row moved. What is found lies less than GAP below it
+        on either of two neighbours, so it moves by at most GAP more (docs/privacy.md, section 5).
+        """
+        linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
+
+        def true_error() -> Counts:
+            return np.array([best_mixture_error(self._true_all(queries), queries, support, rows)])
+
+        sampler = noise.gaussian((linf * FIXED_POINT + GAP) ** 2, budget=budget)
+        asked = f"{queries.size} queries on {len(support.weights)} public rows"
+        done = self._perform("best_mixture", asked, sampler, true_error)
+        return MixtureError(int(done.values[0]) / FIXED_POINT, done.scale / FIXED_POINT)
 
     def close(self) -> None:
         """Refuse a journal that holds more than this release asked for: it belongs to another."""

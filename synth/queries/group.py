@@ -81,10 +81,14 @@ class QueryGroup(ABC):
     def on_support(cls, groups: Sequence[Self], support: "Support") -> list[torch.Tensor]:
         """Answers, as fractions, on weighted rows; rows of equal weight are the special case."""
 
+    @abstractmethod
+    def matching(self, index: int, support: "Support") -> torch.Tensor:
+        """Positions of the weighted rows that satisfy one of the queries."""
+
     @classmethod
     @abstractmethod
-    def on_product(cls, groups: Sequence[Self], mixture: "ProductMixture") -> list[torch.Tensor]:
-        """Answers, as fractions and differentiably, on a mixture of product distributions."""
+    def on_product(cls, groups: Sequence[Self], mixture: "ProductMixture") -> torch.Tensor:
+        """Answers of all groups, one after another, differentiably, on a mixture of products."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import torch
 from synth.domain import Domain
 from synth.queries.group import QueryGroup, Sensitivity
 from synth.queries.marginal_counter import MarginalCounter
+from synth.queries.marginal_products import products_of
 from synth.spec.population import Protection
 from synth.spec.schema import CategoricalColumn, Schema
 
@@ -70,30 +71,21 @@ class Marginal(QueryGroup):
         cls, groups: Sequence["Marginal"], histogram: "Histogram"
     ) -> list[torch.Tensor]:
         """Sum the weights over the other attributes; those it does not have are uniform."""
-        return [_on_histogram(group, histogram) for group in groups]
+        return [_on_weights(group, histogram) for group in groups]
 
     @classmethod
     def on_support(cls, groups: Sequence["Marginal"], support: "Support") -> list[torch.Tensor]:
-        """Add each row's weight to its cell."""
-        return [support.tally(group.attributes, group.sizes) for group in groups]
+        """Add each row's weight to its cell; attributes that the rows lack are uniform."""
+        return [_on_weights(group, support) for group in groups]
+
+    def matching(self, index: int, support: "Support") -> torch.Tensor:
+        """The rows in one cell."""
+        return (support.cells(self.attributes) == index).nonzero().flatten()
 
     @classmethod
-    def on_product(
-        cls, groups: Sequence["Marginal"], mixture: "ProductMixture"
-    ) -> list[torch.Tensor]:
-        """Multiply the leading attributes once, then all last attributes in one matrix product.
-
-        The mean over components of p_a p_b p_c is (p_a * p_b)^T p_c / K: grouping marginals by
-        their leading attributes turns the whole workload into a few large matrix products.
-        """
-        answers: dict[int, torch.Tensor] = {}
-        for prefix, members in _group_by_prefix(groups).items():
-            last = [groups[i].attributes[-1] for i in members]
-            together = mixture.joint(prefix).T @ mixture.columns(last)
-            widths = [groups[i].sizes[-1] for i in members]
-            for i, block in zip(members, torch.split(together, widths, dim=1), strict=True):
-                answers[i] = block.flatten()
-        return [answers[i] for i in range(len(groups))]
+    def on_product(cls, groups: Sequence["Marginal"], mixture: "ProductMixture") -> torch.Tensor:
+        """A few matrix products for the whole workload."""
+        return products_of(tuple(groups), mixture.domain).answers(mixture)
 
 
 def _code_labels(schema: Schema, name: str) -> list[str]:
@@ -107,16 +99,11 @@ def _code_labels(schema: Schema, name: str) -> list[str]:
     return [*labels, "missing"] if column.nullable else labels
 
 
-def _on_histogram(group: Marginal, histogram: "Histogram") -> torch.Tensor:
-    known = [name in histogram.domain.size_of for name in group.attributes]
+def _on_weights(group: Marginal, model: "Histogram | Support") -> torch.Tensor:
+    known = [name in model.domain.size_of for name in group.attributes]
+    table = model.marginal(group.attributes)
+    if all(known):
+        return table.flatten()
     shape = [size if k else 1 for size, k in zip(group.sizes, known, strict=True)]
     repeated = group.size // math.prod(shape)
-    table = histogram.marginal(group.attributes).reshape(shape) / repeated
-    return table.expand(group.sizes).flatten()
-
-
-def _group_by_prefix(groups: Sequence[Marginal]) -> dict[tuple[str, ...], list[int]]:
-    by_prefix: dict[tuple[str, ...], list[int]] = {}
-    for i, group in enumerate(groups):
-        by_prefix.setdefault(group.attributes[:-1], []).append(i)
-    return by_prefix
+    return (table.reshape(shape) / repeated).expand(group.sizes).flatten()

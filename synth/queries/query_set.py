@@ -69,7 +69,14 @@ class QuerySet:
 
     def on_product(self, mixture: "ProductMixture") -> torch.Tensor:
         """Answers, as fractions and differentiably, on a mixture of products."""
-        return self._concatenate(lambda cls, groups: cls.on_product(groups, mixture))
+        positions = self._positions()
+        if len(positions) == 1:  # the usual case, without cutting and joining a large tensor
+            return next(iter(positions)).on_product(self.groups, mixture)
+        return self._concatenate(
+            lambda cls, groups: list(
+                torch.split(cls.on_product(groups, mixture), [group.size for group in groups])
+            )
+        )
 
     def _by_class(
         self, answer: Callable[[type[QueryGroup], Sequence[Any]], list[Any]]

@@ -1,7 +1,8 @@
 """Errors of the public contract.
 
 SpecError (ValueError)        a release that cannot work, with the reason and the remedy
-└── DomainTooLarge            a mechanism that keeps one weight per cell was given too many cells
+├── DomainTooLarge            a mechanism that keeps one weight per cell was given too many cells
+└── PublicDataTooFar          the release paid to find out that its public rows do not fit
 """
 
 
@@ -11,3 +12,7 @@ class SpecError(ValueError):
 
 class DomainTooLarge(SpecError):
     """The cross product of the columns has more cells than the mechanism can hold."""
+
+
+class PublicDataTooFar(SpecError):
+    """No weights on the public rows come close enough to the private counts."""

@@ -9,8 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from synth.spec.alignment import shared_schema
 from synth.spec.errors import DomainTooLarge, SpecError
-from synth.spec.mechanism import MAX_CELLS, MECHANISMS
+from synth.spec.mechanism import MAX_CELLS, MECHANISMS, PublicDataSpec, Screen
 from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import CategoricalColumn, Schema
@@ -20,32 +21,52 @@ ROW_COUNT_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Split:
-    """The first division of a job's budget: counting rows, certifying, and the mechanism itself."""
+    """The first division of a job's budget: what surrounds the mechanism, and the mechanism."""
 
     row_count: int
+    screen: int
     certify: int
     mechanism: int
 
 
 def split_budget(release: ReleaseSpec, protection: Protection, units: int) -> Split:
-    """Set aside what counting rows and certifying cost; the rest is the mechanism's."""
-    counted, asked = protection.row_count_sensitivity > 0, release.outputs.certify
+    """Set aside what counting rows, screening and certifying cost; the rest is the mechanism's."""
+    counted, certified = protection.row_count_sensitivity > 0, release.outputs.certify
+    screened = screen_of(release)
     row_count = math.floor(units * ROW_COUNT_SHARE) if counted else 0
-    certify = math.floor(units * asked.share) if asked else 0
-    mechanism = units - row_count - certify
+    screen = math.floor(units * screened.share) if screened else 0
+    certify = math.floor(units * certified.share) if certified else 0
+    mechanism = units - row_count - screen - certify
     # Every operation that will happen needs at least one unit.
-    if mechanism < 1 or row_count < counted or certify < (asked is not None):
+    if (
+        mechanism < 1
+        or row_count < counted
+        or screen < (screened is not None)
+        or certify < (certified is not None)
+    ):
         raise SpecError(
-            "the budget is too small to be divided; ask for more, or certify a smaller share"
+            "the budget is too small to be divided; ask for more, or screen or certify a smaller share"
         )
-    return Split(row_count=row_count, certify=certify, mechanism=mechanism)
+    return Split(row_count=row_count, screen=screen, certify=certify, mechanism=mechanism)
 
 
-def plan(release: ReleaseSpec, schema: Schema, protection: Protection, units: int) -> Split:
+def screen_of(release: ReleaseSpec) -> Screen | None:
+    """The look at the public data that the release pays for first, if it does."""
+    return release.mechanism.screen if isinstance(release.mechanism, PublicDataSpec) else None
+
+
+def plan(
+    release: ReleaseSpec,
+    schema: Schema,
+    protection: Protection,
+    units: int,
+    *,
+    public: Schema | None = None,
+) -> Split:
     """Divide the budget, or refuse, before anything is spent, a release that cannot work."""
-    check(release, schema)
+    check(release, schema, public=public)
     split = split_budget(release, protection, units)
-    release.mechanism.plan(len(measured_marginals(release, schema)), split.mechanism)
+    release.mechanism.plan(measured_marginals(release, schema), split.mechanism)
     return split
 
 
@@ -56,7 +77,7 @@ def measured_marginals(release: ReleaseSpec, schema: Schema) -> list[tuple[str, 
     return named if release.mechanism.measure else release.mechanism.choose_measured(named)
 
 
-def check(release: ReleaseSpec, schema: Schema) -> None:
+def check(release: ReleaseSpec, schema: Schema, *, public: Schema | None = None) -> None:
     """Refuse, before anything is spent, a release that its mechanism cannot carry out."""
     asked = [marginal for item in release.workload for marginal in item.expand(schema)]
     measured = measured_marginals(release, schema)
@@ -71,6 +92,41 @@ def check(release: ReleaseSpec, schema: Schema) -> None:
     else:
         _refuse_unmeasured(release, asked, measured)
     _refuse_large_marginals(schema, list(used), dict.fromkeys((*asked, *measured)))
+    _refuse_unsuited_public_data(release, schema, public, list(used))
+    _refuse_empty_screen(release, schema, public, asked)
+
+
+def _refuse_unsuited_public_data(
+    release: ReleaseSpec, schema: Schema, public: Schema | None, used: list[str]
+) -> None:
+    mechanism = release.mechanism
+    if not isinstance(mechanism, PublicDataSpec):
+        if public is not None:
+            raise SpecError(f"{mechanism.name} uses no public data; give none")
+        return
+    if public is None:
+        raise SpecError(f"{mechanism.name} needs a public dataset; give public_dataset_id")
+    shared = {column.name for column in shared_schema(schema, public).attributes}
+    missing = [name for name in used if name not in shared]
+    if missing and mechanism.needs_public_columns:
+        raise SpecError(
+            f"{mechanism.name} reweights the public rows, and they lack {', '.join(missing)}; ask "
+            "about other columns, give public data that has these, or use gem_pub, which can start "
+            "from public data that lacks some"
+        )
+
+
+def _refuse_empty_screen(
+    release: ReleaseSpec, schema: Schema, public: Schema | None, asked: list[tuple[str, ...]]
+) -> None:
+    if screen_of(release) is None or public is None:
+        return
+    shared = {column.name for column in shared_schema(schema, public).attributes}
+    if not any(shared.issuperset(marginal) for marginal in asked):
+        raise SpecError(
+            "the screen compares marginals whose columns are all public, and the workload has none; "
+            "leave mechanism.screen out, or ask about such columns"
+        )
 
 
 def _refuse_unbinned(release: ReleaseSpec, schema: Schema) -> None:

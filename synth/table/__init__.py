@@ -5,6 +5,7 @@ Bytes (`bytestream`) become cells (`csv_file`, `parquet_file`, `cells`), cells b
 `chunk`.
 """
 
+from synth.table.alignment import align
 from synth.table.chunk import Chunk, TableError, chunk_from_bytes, chunk_to_bytes
 from synth.table.csv_file import read_csv, write_csv
 from synth.table.encoding import draw_values
@@ -15,6 +16,7 @@ __all__ = [
     "Chunk",
     "Table",
     "TableError",
+    "align",
     "chunk_from_bytes",
     "chunk_to_bytes",
     "draw_values",

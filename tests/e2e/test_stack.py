@@ -3,6 +3,7 @@
 import signal
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,6 +110,21 @@ def refuse_to_invent_a_master_key(data_dir: Path) -> None:
     assert refused.returncode == 1
     assert "restore it from a backup" in refused.stderr
     assert not (data_dir / "master.key").exists()
+
+
+def test_commands_run_beside_the_servers_alone(folder: Path) -> None:
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        beside = (sys.executable, "-m", "service.embedded", "run", "--data-dir", str(folder), "--")
+        return subprocess.run(
+            [*beside, *command], env=environment(), capture_output=True, text=True, timeout=120
+        )
+
+    with running(folder):
+        assert "in use by another process" in run("true").stderr
+    anchored = run(sys.executable, "-m", "service", "reanchor")
+    assert (anchored.returncode, anchored.stderr) == (0, "")
+    assert "nothing to do" in anchored.stdout
+    assert run("sh", "-c", "exit 7").returncode == 7
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from synth.privacy.accountant import BudgetExceeded
-from synth.privacy.journal import MemoryJournal, Operation
-from synth.privacy.vault import JournalMismatch, Vault
+from synth.privacy.journal import JournalMismatch, MemoryJournal, Operation
+from synth.privacy.vault import Vault
 from synth.queries import compile_workload
 from synth.run import Release, run
 from synth.spec.mechanism import MECHANISMS as CATALOGUE
@@ -25,10 +25,12 @@ from tests.support import (
     REPLACE_ONE,
     coded_schema,
     coded_table,
+    public_table,
     random_rows,
     release,
 )
 
+SMALL_NETWORK = {"latent": 8, "hidden": [16], "steps": 100, "learning_rate": 0.02}
 MECHANISMS: dict[str, dict[str, Any]] = {
     "gaussian": {"name": "gaussian"},
     "gaussian, raw": {"name": "gaussian", "consistent": False},
@@ -37,7 +39,30 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "mwem, queries": {"name": "mwem", "select": "queries", "per_round": 2},
     "pep": {"name": "pep"},
     "pep, queries": {"name": "pep", "select": "queries", "per_round": 2},
+    "pmw_pub": {"name": "pmw_pub"},
+    "pmw_pub, newest only, average": {
+        "name": "pmw_pub",
+        "past_measurements": False,
+        "output": "average",
+    },
+    "pmw_pub, queries": {"name": "pmw_pub", "select": "queries", "per_round": 2},
+    "pep_pub": {"name": "pep_pub"},
     "relaxed projection": {"name": "relaxed_projection", "components": 50, "steps": 400},
+    "generative network": {"name": "generative_network", "components": 50, **SMALL_NETWORK},
+    "gem": {"name": "gem", "components": 50, **SMALL_NETWORK},
+    "gem, as the paper": {
+        "name": "gem",
+        "components": 50,
+        "select": "queries",
+        "per_round": 2,
+        "loss": "absolute",
+        "average": True,
+        "opening_share": 0.0,
+        **SMALL_NETWORK,
+    },
+    "gem_pub": {"name": "gem_pub", "components": 50, "pretraining_steps": 50, **SMALL_NETWORK},
+    "rap softmax": {"name": "rap_softmax", "components": 50, "steps": 50},
+    "rap": {"name": "rap", "components": 50, "steps": 50},
 }
 SIZES = {"a": 2, "b": 3, "c": 4}
 SCHEMA = coded_schema(SIZES)
@@ -57,6 +82,8 @@ def carry_out(
     protection: Protection = ADD_REMOVE,
     **options: Any,
 ) -> Release:
+    if spec.mechanism.needs_public_data:
+        options["public"] = public_table(table.schema)
     return run(spec, table, journal, protection=protection, delta=DELTA, **options)
 
 
@@ -113,9 +140,11 @@ def test_huge_budget_approaches_the_truth(mechanism: dict[str, Any]) -> None:
     changes: dict[str, Any] = {"budget": {"rho": 1000.0}}
     settings = dict(mechanism)
     if mechanism["name"] != "gaussian":
-        if mechanism["name"] != "relaxed_projection":
+        if mechanism["name"] in {"relaxed_projection", "generative_network"}:
+            settings |= {"steps": 1000}
+        else:
             settings |= {"rounds": 40}
-        if mechanism["name"] == "mwem":
+        if mechanism["name"] in {"mwem", "pmw_pub"}:
             settings |= {"passes": 2000}
         changes["outputs"] = {"rows": 5000}
     rows = random_rows(SIZES, 2000)
@@ -125,8 +154,10 @@ def test_huge_budget_approaches_the_truth(mechanism: dict[str, Any]) -> None:
     queries = compile_workload(spec.workload, SCHEMA)
     true = queries.count(table) / len(rows)
     assert done.answers is not None
-    # An average over all rounds remembers the uniform start, and is not expected to be close.
-    tolerance = 0.08 if mechanism.get("output") == "average" else 0.01
+    # An average over all rounds remembers the start, and a relaxation that is made a distribution
+    # afterwards moves: neither is expected to be close.
+    is_rough = mechanism.get("output") == "average" or mechanism["name"] == "rap"
+    tolerance = 0.08 if is_rough or mechanism.get("average") else 0.01
     assert np.abs(done.answers.fractions - true).max() < tolerance
     if done.rows is not None:
         drawn = coded_table(SCHEMA, np.stack([done.rows[n] for n in SIZES], axis=1).tolist())
@@ -259,6 +290,17 @@ def test_a_journal_of_another_release_is_refused(mechanism: dict[str, Any]) -> N
     other = release(mechanism, workload=[{"type": "marginals", "k": 1}])
     with pytest.raises(JournalMismatch):
         carry_out(other, coded_table(SCHEMA, ROWS), MemoryJournal(journal.operations()))
+
+
+def test_a_certified_error_is_not_passed_on_to_other_rows() -> None:
+    """A resumed job that fits a slightly different model may draw rows that nobody certified."""
+    spec = release(MECHANISMS["mwem"], outputs={"rows": 50, "certify": {"share": 0.1}})
+    table, journal = coded_table(SCHEMA, ROWS), MemoryJournal()
+    first = carry_out(spec, table, journal, seed=5)
+    same = carry_out(spec, table, MemoryJournal(journal.operations()), seed=5)
+    assert outputs(first) == outputs(same)
+    with pytest.raises(JournalMismatch):
+        carry_out(spec, table, MemoryJournal(journal.operations()), seed=6)
 
 
 def test_a_journal_over_the_budget_is_refused(mechanism: dict[str, Any]) -> None:

@@ -88,7 +88,9 @@ def test_no_rows_count_zero(queries: QuerySet) -> None:
 
 
 def support(rows: np.ndarray, weights: torch.Tensor) -> Support:
-    return Support({n: torch.from_numpy(rows[:, j].copy()) for j, n in enumerate(SIZES)}, weights)
+    return Support(
+        DOMAIN, {n: torch.from_numpy(rows[:, j].copy()) for j, n in enumerate(SIZES)}, weights
+    )
 
 
 def test_rows_histogram_support_and_product_agree(queries: QuerySet) -> None:

@@ -15,7 +15,7 @@ from worker import lease, releases, reporting
 from worker.artifacts import write_artifacts
 from worker.errors import Abandoned
 from worker.journal import LedgerJournal
-from worker.orders import load_order
+from worker.orders import Order, load_order
 from worker.releases import run_release
 
 CERTIFIED = {"rows": 60, "formats": ["csv", "parquet"], "certify": {}}
@@ -83,6 +83,27 @@ def test_resumed_jobs_release_the_same_files(
     assert written[0] == written[1]
     hashes = {name: each.stored.sha256 for name, each in written[0].items()}
     assert files(stack, release) == hashes
+
+
+def test_certified_rows_are_released_or_none(
+    stack: Stack, population: UUID, dataset: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On another machine refitting may differ by a rounding, and so may the rows drawn anew."""
+    release = stack.submit(dataset, outputs=CERTIFIED)
+    at("before-artifacts", stop, monkeypatch)
+    run_release(stack.context, release)
+    journal = stack.journal(release)
+    assert journal[-1].kind == "certify"
+    stack.expire_lease(release)
+    monkeypatch.setattr(Order, "seed", 1)
+    run_release(stack.context, release)
+    shown = stack.release(release)
+    assert (shown["state"], shown["artifacts"]) == ("failed", [])
+    assert shown["error"]["type"] == "/problems/cannot-resume"
+    assert stack.journal(release) == journal
+    account = stack.account(population)
+    spent = sum(each.price_units for each in journal)
+    assert (account.spent_units, account.reserved_units) == (spent, 0)
 
 
 def test_interrupted_between_operations(

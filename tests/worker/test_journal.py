@@ -60,6 +60,17 @@ def test_a_zombie_commits_nothing(stack: Stack, release: UUID) -> None:
     assert [each.kind for each in stack.journal(release)] == ["measure"]
 
 
+def test_a_database_that_became_read_only_ends_the_attempt(stack: Stack, release: UUID) -> None:
+    """As after a failover to a standby: nothing is wrong with the release."""
+    epoch = claim(stack, release)
+    standby = stack.context.engine.execution_options(postgresql_readonly=True)
+    journal = LedgerJournal(standby, release, epoch=epoch)
+    journal.operations()
+    with pytest.raises(Abandoned):
+        journal.commit(ROWS)
+    assert stack.journal(release) == []
+
+
 @pytest.mark.parametrize("is_committed", [True, False])
 def test_a_lost_answer_ends_the_attempt(
     stack: Stack, release: UUID, is_committed: bool, monkeypatch: pytest.MonkeyPatch

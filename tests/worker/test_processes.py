@@ -18,7 +18,7 @@ from sqlalchemy import text
 
 from service.doorbell import RUN
 from service.embedded import Command
-from tests.worker.support import OWNED_SCHEMA, Stack, await_that, running_stack
+from tests.worker.support import OWNED_SCHEMA, Stack, await_that, csv_rows, running_stack
 
 pytestmark = pytest.mark.e2e
 
@@ -96,6 +96,26 @@ def live(postgres_url: str, valkey_url: str, folder: Path) -> Iterator[Live]:
         live.start("worker", *WORKER, "--concurrency=3", SCRIM_CRASH_AT=LABELS)
         yield live
         stack.check()
+
+
+def test_public_data_through_real_workers(live: Live) -> None:
+    """Both tables are uploaded; the synthetic rows are public rows with learned weights."""
+    stack = live.stack
+    dataset, public = stack.uploaded(), stack.dataset(None)
+    stack.upload(public, csv_rows(300, seed=1))
+    for each in (dataset, public):
+        live.await_ready(each)
+    release = stack.submit(
+        dataset,
+        public_dataset_id=str(public),
+        mechanism={"name": "pmw_pub", "rounds": 2, "screen": {"max_error": 1.0}},
+        budget={"rho": 5.0},
+    )
+    shown = live.await_end(release)
+    assert shown["state"] == "succeeded", shown
+    rows = list(csv.DictReader(stack.artifact(release, "synthetic.csv").decode().splitlines()))
+    assert len(rows) == 60 and {row["town"] for row in rows} <= {"a", "b"}
+    assert [each.kind for each in stack.journal(release)][1] == "best_mixture"
 
 
 def test_killed_at_every_point(live: Live) -> None:

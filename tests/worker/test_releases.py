@@ -98,7 +98,7 @@ def test_what_was_spent_is_anchored_first(
     def look(*arguments: Any, **named: Any) -> bool:
         sealed = stack.context.anchor_store.read()
         assert sealed is not None
-        heads = unseal(sealed, stack.context.signing_key.public_key())
+        heads = unseal(sealed.document, stack.context.signing_key.public_key())
         anchored.extend(head.seq for head in heads if head.population_id == population)
         return finish(*arguments, **named)
 

@@ -10,27 +10,81 @@ from synth.spec.base import ToldApartBy
 from synth.spec.mechanism.adaptive import DEFAULT_ROUNDS, AdaptiveSpec
 from synth.spec.mechanism.base import MAX_CELLS, MechanismSpec, OneShot, OneShotSpec, Rounds
 from synth.spec.mechanism.gaussian import Gaussian
-from synth.spec.mechanism.histogram import Mwem, Pep
-from synth.spec.mechanism.product import RelaxedProjection
+from synth.spec.mechanism.histogram import (
+    EntropyProjectionSpec,
+    MultiplicativeWeightsSpec,
+    Mwem,
+    Pep,
+)
+from synth.spec.mechanism.product import (
+    Gem,
+    GenerativeNetwork,
+    GenerativeSpec,
+    MixtureSpec,
+    OneShotMixtureSpec,
+    Rap,
+    RapSoftmax,
+    RelaxedProjection,
+)
+from synth.spec.mechanism.public import GemPub, PepPub, PmwPub, PublicDataSpec, Screen
 
 __all__ = [
     "DEFAULT_ROUNDS",
     "MAX_CELLS",
     "MECHANISMS",
     "AdaptiveSpec",
+    "EntropyProjectionSpec",
     "Gaussian",
+    "Gem",
+    "GemPub",
+    "GenerativeNetwork",
+    "GenerativeSpec",
     "Mechanism",
     "MechanismSpec",
+    "MixtureSpec",
+    "MultiplicativeWeightsSpec",
     "Mwem",
     "OneShot",
+    "OneShotMixtureSpec",
     "OneShotSpec",
     "Pep",
+    "PepPub",
+    "PmwPub",
+    "PublicDataSpec",
+    "Rap",
+    "RapSoftmax",
     "RelaxedProjection",
     "Rounds",
+    "Screen",
 ]
 
-Mechanism = Annotated[Gaussian | Mwem | Pep | RelaxedProjection, ToldApartBy("name")]
+Mechanism = Annotated[
+    Gaussian
+    | Mwem
+    | Pep
+    | Gem
+    | Rap
+    | RapSoftmax
+    | RelaxedProjection
+    | GenerativeNetwork
+    | PmwPub
+    | PepPub
+    | GemPub,
+    ToldApartBy("name"),
+]
 """A mechanism with its parameters."""
 
-MECHANISMS: tuple[type[MechanismSpec], ...] = (Gaussian, Mwem, Pep, RelaxedProjection)
+MECHANISMS: tuple[type[MechanismSpec], ...] = (
+    Gaussian,
+    Mwem,
+    Pep,
+    Gem,
+    Rap,
+    RapSoftmax,
+    RelaxedProjection,
+    GenerativeNetwork,
+    PmwPub,
+    PepPub,
+    GemPub,
+)
 """Every mechanism, in the order of the catalogue."""

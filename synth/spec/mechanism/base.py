@@ -1,6 +1,9 @@
 """What all mechanisms share: how they are described, and the plans by which they spend."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, get_args
 
 from synth.spec.base import Spec
@@ -15,14 +18,16 @@ MAX_CELLS = 20_000_000
 class OneShot:
     """A plan in which everything is measured once. Amounts are units of 1e-12 rho."""
 
-    measure: int
-    """Units for measuring one group."""
+    measure: tuple[int, ...]
+    """Units for measuring each group."""
 
 
 @dataclass(frozen=True)
 class Rounds:
     """A plan of T rounds of k selections and k measurements. Amounts are units of 1e-12 rho."""
 
+    opening: int
+    """Units for measuring each one-way marginal once, before the first round; 0 for none."""
     rounds: int
     per_round: int
     select: int
@@ -54,16 +59,23 @@ class MechanismSpec(Spec):
         """The marginals to measure for those that are asked, where nobody named others."""
         return asked
 
-    def plan(self, groups: int, units: int) -> Any:
-        """Divide a budget over the operations on that many groups, rounding down."""
+    def plan(self, measured: Sequence[tuple[str, ...]], units: int) -> Any:
+        """Divide a budget over the operations on those marginals, rounding down."""
         raise NotImplementedError
 
 
 class OneShotSpec(MechanismSpec):
     """A mechanism that measures everything once, before it fits anything."""
 
-    def plan(self, groups: int, units: int) -> OneShot:
-        """An equal share for each group."""
-        if units < groups:
-            raise SpecError(f"the budget is too small for {groups} marginals; ask for fewer")
-        return OneShot(measure=units // groups)
+    def plan(self, measured: Sequence[tuple[str, ...]], units: int) -> OneShot:
+        """Each marginal's share, by its weight."""
+        weights = self.weights(measured)
+        whole = sum(weights)
+        shares = tuple(math.floor(weight / whole * units) for weight in weights)
+        if min(shares) < 1:
+            raise SpecError(f"the budget is too small for {len(measured)} marginals; ask for fewer")
+        return OneShot(measure=shares)
+
+    def weights(self, measured: Sequence[tuple[str, ...]]) -> list[Fraction]:
+        """How the budget is shared; equally, unless a mechanism knows better."""
+        return [Fraction(1)] * len(measured)

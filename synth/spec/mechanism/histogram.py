@@ -1,4 +1,4 @@
-"""Mechanisms that keep one weight for every cell of the domain."""
+"""Mechanisms that reweight a distribution; these two keep one weight for every cell of the domain."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -7,14 +7,9 @@ from pydantic import Field
 from synth.spec.mechanism.adaptive import AdaptiveSpec
 
 
-class Mwem(AdaptiveSpec):
-    """Multiplicative weights over the whole domain."""
+class MultiplicativeWeightsSpec(AdaptiveSpec):
+    """Parameters of multiplicative weights, whatever carries the weights."""
 
-    paper: ClassVar[str] = "Hardt, Ligett, McSherry (2012); Liu, Vietri, Wu (2021), appendix B"
-    needs_histogram: ClassVar[bool] = True
-
-    name: Literal["mwem"]
-    """Always `mwem`."""
     past_measurements: bool = True
     """Update with all measurements so far in every round, not with the newest alone."""
     passes: Annotated[int, Field(ge=1, le=10_000)] = 40
@@ -23,7 +18,27 @@ class Mwem(AdaptiveSpec):
     """Release the last distribution, or the average over all rounds."""
 
 
-class Pep(AdaptiveSpec):
+class Mwem(MultiplicativeWeightsSpec):
+    """Multiplicative weights over the whole domain."""
+
+    paper: ClassVar[str] = "Hardt, Ligett, McSherry (2012); Liu, Vietri, Wu (2021), appendix B"
+    needs_histogram: ClassVar[bool] = True
+
+    name: Literal["mwem"]
+    """Always `mwem`."""
+
+
+class EntropyProjectionSpec(AdaptiveSpec):
+    """Parameters of entropy projection, whatever carries the weights."""
+
+    passes: Annotated[int, Field(ge=1, le=10_000)] = 25
+    """Upper bound on the sweeps over the measurements in one round (the paper's T_max)."""
+    tolerance: Annotated[float, Field(ge=0, le=100)] = 2.0
+    """The paper's gamma, as a multiple of each measurement's noise scale: answers this close to the
+    measurement are left alone."""
+
+
+class Pep(EntropyProjectionSpec):
     """Private entropy projection: the distribution of largest entropy that fits all measurements."""
 
     paper: ClassVar[str] = "Liu, Vietri, Wu (2021), section 2.1 and appendix C"
@@ -31,8 +46,3 @@ class Pep(AdaptiveSpec):
 
     name: Literal["pep"]
     """Always `pep`."""
-    passes: Annotated[int, Field(ge=1, le=10_000)] = 25
-    """Upper bound on the sweeps over the measurements in one round (the paper's T_max)."""
-    tolerance: Annotated[float, Field(ge=0, le=100)] = 2.0
-    """The paper's gamma, as a multiple of each measurement's noise scale: answers this close to the
-    measurement are left alone."""

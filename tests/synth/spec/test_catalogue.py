@@ -21,7 +21,8 @@ def test_an_entry_says_everything(entry: CatalogueEntry) -> None:
     assert entry.summary.endswith(".") and "\n" not in entry.summary
     assert "20" in entry.paper
     assert entry.query_types
-    assert not entry.needs_public_data and not entry.two_level
+    assert entry.needs_public_data == entry.name.endswith("_pub")
+    assert not entry.two_level
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)

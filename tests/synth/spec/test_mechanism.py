@@ -9,20 +9,27 @@ from pydantic import TypeAdapter, ValidationError
 
 from synth.spec.errors import SpecError
 from synth.spec.mechanism import (
-    DEFAULT_ROUNDS,
     MECHANISMS,
     AdaptiveSpec,
     Gaussian,
+    Gem,
     Mechanism,
     MechanismSpec,
     Mwem,
     Pep,
+    RapSoftmax,
+    RelaxedProjection,
 )
 
 adapter: TypeAdapter[Any] = TypeAdapter(Mechanism)
 
 amounts = st.integers(1, 10**15)
 groups_strategy = st.integers(1, 1000)
+
+
+def marginals(count: int) -> list[tuple[str, ...]]:
+    """That many pairs of columns, no column twice."""
+    return [(f"a{i}", f"b{i}") for i in range(count)]
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -68,15 +75,31 @@ def test_one_shot_plans_never_exceed_the_budget(groups: int, units: int) -> None
     mechanism = Gaussian(name="gaussian")
     if units < groups:
         with pytest.raises(SpecError, match=f"too small for {groups} marginals"):
-            mechanism.plan(groups, units)
+            mechanism.plan(marginals(groups), units)
         return
-    measure = mechanism.plan(groups, units).measure
-    assert measure >= 1
-    assert groups * measure <= units < groups * (measure + 1)
+    measure = mechanism.plan(marginals(groups), units).measure
+    assert len(measure) == groups and min(measure) == max(measure) >= 1
+    assert sum(measure) <= units < sum(measure) + groups
+
+
+@given(st.integers(1, 30), st.integers(0, 60), st.floats(0.01, 0.99), amounts)
+def test_one_way_marginals_have_a_share_of_their_own(
+    ones: int, twos: int, share: float, units: int
+) -> None:
+    spec = RelaxedProjection(name="relaxed_projection", one_way_share=share)
+    measured = [(f"c{i}",) for i in range(ones)] + [(f"c{i}", "d") for i in range(twos)]
+    try:
+        measure = spec.plan(measured, units).measure
+    except SpecError as refused:
+        assert "too small" in str(refused)
+        return
+    assert units - len(measured) < sum(measure) <= units
+    if twos:
+        assert sum(measure[:ones]) == pytest.approx(share * units, abs=ones + 1)
 
 
 @given(
-    st.sampled_from([Mwem, Pep]),
+    st.sampled_from([Mwem, Pep, Gem, RapSoftmax]),
     st.none() | st.integers(1, 10_000),
     st.integers(1, 1000),
     st.floats(0.001, 0.999),
@@ -100,22 +123,26 @@ def test_adaptive_plans_count_every_round_and_every_choice(
         }
     )
     try:
-        plan = spec.plan(groups, units)
+        plan = spec.plan(marginals(groups), units)
     except SpecError as refused:
         assert "ask for fewer rounds" in str(refused)
         return
-    assert plan.rounds == (rounds or min(groups, DEFAULT_ROUNDS))
+    assert plan.rounds == (rounds or spec.default_rounds(groups, units))
     assert min(plan.select, plan.measure) >= 1
     # One selection of all k, then k measurements, in each of T rounds.
-    spent = plan.rounds * (plan.select + plan.per_round * plan.measure)
+    columns = 2 * groups
+    spent = columns * plan.opening + plan.rounds * (plan.select + plan.per_round * plan.measure)
     assert spent <= units
     assert units - spent < plan.rounds * plan.per_round
+    assert columns * plan.opening == pytest.approx(spec.opening_share * units, abs=columns)
     assert plan.select % plan.per_round == 0
 
 
 @given(st.floats(0.05, 0.95))
 def test_the_share_of_selecting_is_the_papers(share: float) -> None:
-    plan = Mwem(name="mwem", rounds=10, per_round=4, selection_share=share).plan(5, 10**12)
+    plan = Mwem(name="mwem", rounds=10, per_round=4, selection_share=share).plan(
+        marginals(5), 10**12
+    )
     each = plan.select // plan.per_round
     wanted = share**2 / (share**2 + (1 - share) ** 2)
     assert each / (each + plan.measure) == pytest.approx(wanted, rel=1e-6)
@@ -123,4 +150,4 @@ def test_the_share_of_selecting_is_the_papers(share: float) -> None:
 
 def test_a_budget_that_leaves_nothing_for_a_round_is_refused() -> None:
     with pytest.raises(SpecError, match="100 rounds of 10"):
-        Pep(name="pep", rounds=100, per_round=10).plan(5, 999)
+        Pep(name="pep", rounds=100, per_round=10).plan(marginals(5), 999)

@@ -90,7 +90,7 @@ def test_every_operation_of_a_job_fits_into_its_budget(
         split = plan(spec, schema(), BY_ROW, units)
     except SpecError:
         return
-    inner = spec.mechanism.plan(len(measured_marginals(spec, schema())), split.mechanism)
+    inner = spec.mechanism.plan(measured_marginals(spec, schema()), split.mechanism)
     assert isinstance(inner, Rounds)
     operations = inner.rounds * (inner.select + per_round * inner.measure)
     assert split.row_count + operations + split.certify <= units

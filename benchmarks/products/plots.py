@@ -1,0 +1,127 @@
+"""Plots of error against epsilon, one file for each comparison."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from benchmarks.products.summary import ErrorEstimates, Estimate, Summary
+
+STYLES = {
+    "gaussian": ("#6b6b6b", "cross"),
+    "mwem": ("#8c564b", "square"),
+    "pep": ("#c49c00", "triangle-down"),
+    "gem": ("#1f5fbf", "circle"),
+    "rap": ("#e377c2", "triangle-left"),
+    "rap_softmax": ("#9467bd", "triangle-right"),
+    "relaxed_projection": ("#2a9d3a", "diamond"),
+    "generative_network": ("#17b3c9", "triangle-up"),
+    "pmw_pub": ("#d62728", "square"),
+    "pep_pub": ("#ff8c1a", "triangle-down"),
+    "gem_pub": ("#0b2545", "circle"),
+}
+"""Colour and shape of each mechanism, the same in every plot."""
+
+LARGEST, MEAN = "largest error", "mean error"
+ANSWERS, ROWS = "the model's answers", "the released rows"
+PANEL = {"width": 330, "height": 230}
+
+
+def save_plot(title: str, summaries: Sequence[Summary], path: Path) -> None:
+    """Largest and mean error side by side: of the answers above, of the released rows below."""
+    points = [point for summary in summaries for point in _points(summary)]
+    mechanisms = [name for name in STYLES if any(p["mechanism"] == name for p in points)]
+    epsilons = sorted({summary.epsilon for summary in summaries})
+    sources = [s for s in (ANSWERS, ROWS) if any(p["source"] == s for p in points)]
+    rows = [
+        alt.hconcat(
+            *(_panel(points, mechanisms, epsilons, source, kind) for kind in (LARGEST, MEAN)),
+            spacing=28,
+        )
+        for source in sources
+    ]
+    chart = alt.vconcat(*rows, title=title, spacing=24)
+    _styled(chart).save(path)
+
+
+def _points(summary: Summary) -> list[dict[str, Any]]:
+    """What one summary puts into the panels."""
+    estimates: list[tuple[str, ErrorEstimates | None]] = [
+        (ANSWERS, summary.answers),
+        (ROWS, summary.released_rows),
+    ]
+    return [
+        {
+            "mechanism": summary.mechanism,
+            "epsilon": summary.epsilon,
+            "source": source,
+            "kind": kind,
+            "error": estimate.mean,
+            **_bar(estimate),
+        }
+        for source, errors in estimates
+        if errors is not None
+        for kind, estimate in ((LARGEST, errors.max), (MEAN, errors.mean))
+    ]
+
+
+def _bar(estimate: Estimate) -> dict[str, float]:
+    """One standard error to each side, kept above zero for the logarithmic axis."""
+    spread = estimate.standard_error or 0.0
+    low = max(estimate.mean - spread, estimate.mean / 10)
+    return {"low": low, "high": estimate.mean + spread}
+
+
+def _panel(
+    points: list[dict[str, Any]],
+    mechanisms: list[str],
+    epsilons: list[float],
+    source: str,
+    kind: str,
+) -> alt.LayerChart:
+    """One line with error bars for each mechanism, both axes logarithmic."""
+    shown = [p for p in points if p["source"] == source and p["kind"] == kind]
+    colours, shapes = zip(*(STYLES[name] for name in mechanisms), strict=True)
+    base = alt.Chart(alt.Data(values=shown)).encode(
+        x=alt.X("epsilon:Q", title="epsilon")
+        .scale(type="log", nice=False, padding=12)
+        .axis(values=epsilons, format="~g", grid=False),
+        color=alt.Color("mechanism:N", title=None).scale(domain=mechanisms, range=colours),
+    )
+    # The same axis above and below, so that answers and rows can be compared.
+    ticks = _ticks([p for p in points if p["kind"] == kind])
+    error = (
+        alt.Y("error:Q", title=f"{kind} of {source}")
+        .scale(type="log", domain=(ticks[0], ticks[-1]), nice=False)
+        .axis(values=ticks, format="~g", minExtent=46)
+    )
+    lines = base.mark_line(strokeWidth=1.8).encode(y=error)
+    bars = base.mark_rule(strokeWidth=1.4).encode(y="low:Q", y2="high:Q")
+    marks = base.mark_point(filled=True, size=42, opacity=1).encode(
+        y="error:Q",
+        shape=alt.Shape("mechanism:N", title=None).scale(domain=mechanisms, range=shapes),
+    )
+    return alt.layer(lines, bars, marks).properties(**PANEL)
+
+
+def _ticks(points: list[dict[str, Any]]) -> list[float]:
+    """1, 2 and 5 times powers of ten, from just below all error bars to just above them."""
+    low, high = min(point["low"] for point in points), max(point["high"] for point in points)
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
+    numbers = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    first = max(i for i, number in enumerate(numbers) if number < low)
+    last = min(i for i, number in enumerate(numbers) if number > high)
+    return numbers[first : last + 1]
+
+
+def _styled(chart: alt.VConcatChart) -> alt.VConcatChart:
+    return (
+        chart.configure(background="white", font="sans-serif", padding=12, aria=False)
+        .configure_title(fontSize=15, anchor="start", offset=12)
+        .configure_axis(labelFontSize=11, titleFontSize=12, titleFontWeight="normal")
+        .configure_axisY(gridColor="#e6e6e6")
+        .configure_legend(labelFontSize=12, symbolSize=90, rowPadding=5)
+        .configure_view(stroke="#cccccc")
+    )

@@ -1,0 +1,124 @@
+"""GEM-Pub: a generator network that learns public data before the first round.
+
+Paper: Liu, Vietri, Wu (2021), Iterative Methods for Private Synthetic Data, appendix E.
+Algorithm: train the network on the public rows' answers to the workload, without privacy, since they
+are public; then run GEM from there. Public data that lack columns teach what they have.
+Departures: those of `gem`; a public answer counts as close as its own sampling error, so that
+training stops where it would learn the accidents of the public rows.
+"""
+
+import hashlib
+import json
+import random
+from collections.abc import Sequence
+from io import BytesIO
+from itertools import cycle
+
+import numpy as np
+import torch
+
+from synth.domain import Domain
+from synth.mechanisms.adaptive import adaptive_measurements
+from synth.mechanisms.base import Job
+from synth.mechanisms.gem import GenerativeLearner, new_network
+from synth.mechanisms.projection import Measured, NoiseBand, descend, new_optimiser
+from synth.models.generators import GeneratorNetwork
+from synth.models.product import ProductMixture
+from synth.models.support import Support
+from synth.queries import QuerySet
+from synth.spec.mechanism import GemPub
+from synth.table import Table
+
+GROUPS_PER_STEP = 96
+"""How many of the workload's marginals one step of pretraining looks at: memory and time of a step."""
+
+
+def run(job: Job, spec: GemPub) -> ProductMixture:
+    """Learn the public rows, then what they get wrong about the private ones."""
+    assert job.public is not None
+    network = pretrained(job, spec, job.public)
+    learner = GenerativeLearner(network, job, spec, known=Domain.of(job.public.schema).names)
+    adaptive_measurements(job, spec, learner)
+    return learner.released()
+
+
+def pretrained(job: Job, spec: GemPub, table: Table) -> GeneratorNetwork:
+    """A network that knows the public rows, from the cache where it was trained before."""
+    network = new_network(job, spec).to(job.device)
+    public = Support.of(table)
+    lessons = _lessons(job, public)
+    key = _key(network, spec, lessons, public)
+    stored = None if job.cache is None else job.cache.get(key)
+    if stored is not None:
+        network.load_state_dict(torch.load(BytesIO(stored), weights_only=True))
+        return network
+    network.start(_one_way_shares(public, network.domain).to(job.device))
+    rows = sum(len(next(iter(chunk.values()))) for chunk in table.chunks())
+    for lesson in lessons:
+        _train(network, spec, [_measured(queries, public, rows, job.device) for queries in lesson])
+    if job.cache is not None:
+        buffer = BytesIO()
+        torch.save(network.state_dict(), buffer)
+        job.cache.put(key, buffer.getvalue())
+    return network
+
+
+def _lessons(job: Job, public: Support) -> list[list[QuerySet]]:
+    """What the public rows can teach: first what may be measured, which is small; then what is asked.
+
+    A lesson is given in batches, each a fair sample of the whole, or the last would be what is kept.
+    """
+    known = public.domain.size_of.keys()
+    lessons = []
+    for queries in (job.candidates, job.queries):
+        groups = [group for group in queries.groups if known >= set(group.attributes)]
+        random.Random(0).shuffle(groups)
+        batches = range(0, len(groups), GROUPS_PER_STEP)
+        lessons.append([QuerySet(groups[i : i + GROUPS_PER_STEP]) for i in batches])
+    return [lesson for lesson in lessons if lesson]
+
+
+def _train(network: GeneratorNetwork, spec: GemPub, batches: Sequence[Measured]) -> None:
+    """Go round the batches until all are met, or the steps are used up."""
+    optimiser = new_optimiser(network, spec.learning_rate)
+    met = 0
+    for _, measured in zip(range(spec.pretraining_steps), cycle(batches), strict=False):
+        loss = NoiseBand(measured).loss(measured.answers(network))
+        met = met + 1 if loss is None else 0
+        if met == len(batches):
+            return
+        if loss is not None:
+            descend(network, optimiser, loss)
+
+
+def _one_way_shares(public: Support, domain: Domain) -> torch.Tensor:
+    """The share of every code among the public rows, none of them zero; uniform where they lack it."""
+    shares = [
+        public.marginal([name]) + 1e-4 if name in public.codes else torch.ones(size)
+        for name, size in zip(domain.names, domain.sizes, strict=True)
+    ]
+    return torch.cat([share / share.sum() for share in shares]).float()
+
+
+def _measured(queries: QuerySet, public: Support, rows: int, device: torch.device) -> Measured:
+    """Public answers, each as noisy as so many rows drawn at random make it."""
+    shares = queries.on_support(public).numpy()
+    noise = np.sqrt(np.maximum(shares * (1 - shares), 1 / rows) / rows)
+    return Measured(queries, shares, noise, device)
+
+
+def _key(
+    network: GeneratorNetwork, spec: GemPub, lessons: list[list[QuerySet]], public: Support
+) -> str:
+    """Everything that decides what is learnt: the rows, what is asked, and how it is trained."""
+    digest = hashlib.sha256()
+    settings = [
+        *(spec.pretraining_steps, spec.learning_rate, spec.components, spec.latent, spec.hidden),
+        *(network.domain.names, network.domain.sizes),
+        [[group.name for queries in lesson for group in queries.groups] for lesson in lessons],
+    ]
+    digest.update(json.dumps(settings).encode())
+    for name in public.domain.names:
+        digest.update(public.codes[name].numpy().tobytes())
+    digest.update(public.weights.numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,18 @@
+"""Generative network: fit a generator to marginals that were measured once.
+
+Paper: Liu, Tang, Vietri, Wu (2023), appendix B.4 (GN); the network of Liu, Vietri, Wu (2021).
+Algorithm: as relaxed projection, but the mixture's probabilities are a network's output.
+Departures: as relaxed projection.
+"""
+
+from synth.mechanisms.base import Job
+from synth.mechanisms.projection import project_once
+from synth.models.generators import GeneratorNetwork
+from synth.models.product import ProductMixture
+from synth.spec.mechanism import GenerativeNetwork
+
+
+def run(job: Job, spec: GenerativeNetwork) -> ProductMixture:
+    """Measure all candidates, then train."""
+    network = GeneratorNetwork(job.domain, spec.components, latent=spec.latent, hidden=spec.hidden)
+    return project_once(job, spec, network)

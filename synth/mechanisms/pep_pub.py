@@ -1,0 +1,18 @@
+"""PEP-Pub: entropy projection on the rows of a public dataset.
+
+Paper: Liu, Vietri, Wu (2021), Iterative Methods for Private Synthetic Data, appendix E.
+Algorithm: PEP, but the distribution lives on the distinct public rows and starts from theirs: the
+closest distribution to the public one, in relative entropy, that fits all measurements.
+Departures: those of `pep`.
+"""
+
+from synth.mechanisms import pep
+from synth.mechanisms.base import Job
+from synth.models.support import Support
+from synth.spec.mechanism import PepPub
+
+
+def run(job: Job, spec: PepPub) -> Support:
+    """Learn weights of the public rows."""
+    assert job.public is not None
+    return pep.learn(job, spec, Support.of(job.public))

@@ -1,0 +1,246 @@
+"""Fitting a mixture of products to measurements: what the product family shares.
+
+Two objectives. `NoiseBand` is ours: squared residuals in units of each measurement's noise, beyond a
+band of one standard deviation, until the rest is no larger than noise alone would leave (the
+discrepancy principle): stopping earlier leaves large errors, going further fits noise.
+`AboveThreshold` is GEM's (Liu, Vietri, Wu 2021, algorithm 4): the mean absolute error of the queries
+that are off by more than gamma, until there are none.
+"""
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from statistics import NormalDist
+from typing import Protocol, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from synth.domain import Domain
+from synth.door import Measurement, weighted_average
+from synth.mechanisms.base import Job
+from synth.models.generators import Generator
+from synth.models.product import ProductMixture
+from synth.queries import Marginal, QueryGroup, QuerySet, Single
+from synth.spec.mechanism import MixtureSpec, OneShotMixtureSpec
+
+STEPS_PER_REPORT = 50
+BAND = 1.0
+"""Residuals within one standard deviation are what the truth leaves, too: they pull at nothing."""
+LOSS_OF_THE_TRUTH = 0.1507
+"""The mean of max(|x| - BAND, 0)^2 for standard normal x."""
+VISIBLE = 1.5
+"""A cell whose value is beyond this many standard deviations is taken for more than noise."""
+
+
+class Objective(Protocol):
+    """What a fit makes small."""
+
+    def loss(self, answers: torch.Tensor) -> torch.Tensor | None:
+        """The loss of a mixture's answers; None when the fit is close enough."""
+
+
+class Measured:
+    """What a generator is fitted to: queries, their values, and how noisy each value is."""
+
+    def __init__(
+        self,
+        queries: QuerySet,
+        values: NDArray[np.float64],
+        noise: NDArray[np.float64],
+        device: torch.device,
+        picked: torch.Tensor | None = None,
+    ) -> None:
+        """Fractions of the rows; `picked` are the queries that have a value, where not all do."""
+        self._queries = queries
+        self._picked = None if picked is None else picked.to(device)
+        self.values = torch.as_tensor(values, dtype=torch.float32, device=device)
+        self.noise = torch.as_tensor(noise, dtype=torch.float32, device=device)
+
+    @classmethod
+    def of(cls, measurements: Sequence[Measurement], rows: int, device: torch.device) -> Self:
+        """Measurements of the private rows; repeated ones averaged."""
+        repeated: dict[QueryGroup | Single, list[Measurement]] = {}
+        for measurement in measurements:
+            repeated.setdefault(measurement.query, []).append(measurement)
+        averaged = [weighted_average(each) for each in repeated.values()]
+        queries = QuerySet(dict.fromkeys(_group_of(m.query) for m in averaged))
+        picked = _positions(queries, averaged)
+        is_whole = torch.equal(picked, torch.arange(queries.size))
+        values = np.concatenate([m.values for m in averaged]) / rows
+        # A public count has no noise; it is met to within a thousandth of a row.
+        noise = np.concatenate([np.full(m.query.size, max(m.sigma, 1e-3)) for m in averaged]) / rows
+        return cls(queries, values, noise, device, None if is_whole else picked)
+
+    def answers(self, generator: Generator) -> torch.Tensor:
+        """The mixture's answers to what was measured."""
+        everything = self._queries.on_product(generator.fitted())
+        return everything if self._picked is None else everything.index_select(0, self._picked)
+
+
+class NoiseBand:
+    """Squared residuals beyond a band of one standard deviation."""
+
+    def __init__(self, measured: Measured, stiffness: float = 1.0) -> None:
+        """`stiffness`: how much of the noise a generator leaves when it has learnt all it can."""
+        self._measured = measured
+        # A fit bends towards the noise, once for every cell that it can see: by so much its loss is
+        # below the truth's when it has learnt as much as there is to learn.
+        visible = (measured.values > VISIBLE * measured.noise).float().mean().item()
+        self._enough = stiffness * (1 - visible) * LOSS_OF_THE_TRUTH
+        # The largest of m standard normal values is rarely beyond this.
+        self._largest = NormalDist().inv_cdf(1 - 0.005 / len(measured.values))
+
+    def loss(self, answers: torch.Tensor) -> torch.Tensor | None:
+        """None as soon as the truth itself would be no closer, in the mean and at the worst cell."""
+        residuals = ((answers - self._measured.values) / self._measured.noise).abs()
+        loss = (residuals - BAND).relu().square().mean()
+        if loss.item() <= self._enough and residuals.max().item() <= self._largest:
+            return None
+        return loss
+
+
+class AboveThreshold:
+    """Absolute errors of the queries that are off by more than gamma."""
+
+    def __init__(self, measured: Measured, gamma: float) -> None:
+        self._measured = measured
+        self._gamma = gamma
+
+    def loss(self, answers: torch.Tensor) -> torch.Tensor | None:
+        """None when no query is off by gamma."""
+        errors = (answers - self._measured.values).abs()
+        far = errors.detach() >= self._gamma
+        count = int(far.sum())
+        return torch.where(far, errors, 0.0).sum() / count if count else None
+
+
+class MixtureLearner:
+    """A generator, and the optimiser that brings it closer to the measurements."""
+
+    def __init__(
+        self,
+        generator: Generator,
+        job: Job,
+        spec: MixtureSpec,
+        *,
+        known: Collection[str] = (),
+    ) -> None:
+        """`known`: attributes of which the generator knows something already, and keeps it."""
+        self.generator = generator.to(job.device)
+        self.rows = job.rows
+        self.device = job.device
+        self._steps = spec.steps
+        self._optimiser = new_optimiser(generator, spec.learning_rate)
+        self._known = known
+        self._has_started = False
+
+    def answer(self, queries: QuerySet) -> NDArray[np.float64]:
+        """The mixture's answers."""
+        with torch.no_grad():
+            answers = queries.on_product(self.generator.fitted())
+        return np.asarray(answers.cpu().numpy(), dtype=np.float64)
+
+    def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
+        """Fit all measurements so far."""
+        self.fit(measurements)
+
+    def objective(self, measured: Measured) -> Objective:
+        """What a fit makes small."""
+        return NoiseBand(measured, self.generator.stiffness)
+
+    def fit(
+        self,
+        measurements: Sequence[Measurement],
+        report: Callable[[int, int], None] = lambda step, steps: None,
+    ) -> None:
+        """Take steps until the objective is met, up to the limit."""
+        if not self._has_started:
+            shares = one_way_shares(measurements, self.generator.domain, known=self._known)
+            self.generator.start(shares.to(self.device))
+            self._has_started = True
+        measured = Measured.of(measurements, self.rows, self.device)
+        objective = self.objective(measured)
+        for step in range(self._steps):
+            if step % STEPS_PER_REPORT == 0:
+                report(step, self._steps)
+            loss = objective.loss(measured.answers(self.generator))
+            if loss is None:
+                break
+            descend(self.generator, self._optimiser, loss)
+        report(self._steps, self._steps)
+
+
+def new_optimiser(generator: Generator, learning_rate: float) -> torch.optim.Optimizer:
+    """Adam with a short memory of squared gradients: it stumbles less where the loss is steep."""
+    return torch.optim.Adam(generator.parameters(), lr=learning_rate, betas=(0.9, 0.99))
+
+
+def descend(generator: Generator, optimiser: torch.optim.Optimizer, loss: torch.Tensor) -> None:
+    """One step."""
+    optimiser.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimiser.step()
+    generator.constrain()
+
+
+def project_once(job: Job, spec: OneShotMixtureSpec, generator: Generator) -> ProductMixture:
+    """Measure every candidate once, then fit the generator to all of it."""
+    plan = spec.plan([group.attributes for group in job.candidates.groups], job.budget)
+    measurements = [
+        job.door.measure(group, budget=budget)
+        for group, budget in zip(job.candidates.groups, plan.measure, strict=True)
+    ]
+    MixtureLearner(generator, job, spec).fit(measurements, report=job.progress)
+    return generator.released()
+
+
+def one_way_shares(
+    measurements: Sequence[Measurement], domain: Domain, *, known: Collection[str] = ()
+) -> torch.Tensor:
+    """The share of every code according to the least noisy marginal that tells it; none is zero.
+
+    Attributes that are known already have none (nan).
+    """
+    shares = [
+        np.full(size, np.nan) if name in known else _shares_of(name, size, measurements)
+        for name, size in zip(domain.names, domain.sizes, strict=True)
+    ]
+    return torch.as_tensor(np.concatenate(shares), dtype=torch.float32)
+
+
+def _shares_of(name: str, size: int, measurements: Sequence[Measurement]) -> NDArray[np.float64]:
+    best, least_noise = np.full(size, 1.0), math.inf
+    for measurement in measurements:
+        query = measurement.query
+        if not isinstance(query, Marginal) or name not in query.attributes:
+            continue
+        noise = measurement.sigma * math.sqrt(query.size / size)
+        if noise < least_noise:
+            axis = query.attributes.index(name)
+            others = tuple(i for i in range(len(query.sizes)) if i != axis)
+            counts = measurement.values.reshape(query.sizes).sum(axis=others)
+            best, least_noise = np.maximum(counts, max(noise, 1e-3) / 2), noise
+    return np.asarray(best / best.sum(), dtype=np.float64)
+
+
+def _group_of(query: QueryGroup | Single) -> QueryGroup:
+    return query.group if isinstance(query, Single) else query
+
+
+def _positions(queries: QuerySet, measurements: Sequence[Measurement]) -> torch.Tensor:
+    """Where each measured value is among all answers of the groups it belongs to."""
+    start = dict(zip(queries.groups, queries.offsets, strict=False))
+    return torch.as_tensor(
+        np.concatenate(
+            [
+                start[_group_of(m.query)]
+                + (
+                    np.array([m.query.index])
+                    if isinstance(m.query, Single)
+                    else np.arange(m.query.size)
+                )
+                for m in measurements
+            ]
+        )
+    )

@@ -1,0 +1,23 @@
+"""RAP: the original relaxation, in which a row is a vector of numbers between -1 and 1.
+
+Paper: Aydore et al. (2021); Liu, Vietri, Wu (2021), appendix B.2.
+Algorithm: as RAP-softmax, but the numbers are clipped instead of normalised, so that the fitted
+answers belong to no distribution.
+Departures: as RAP-softmax; what is released is made a distribution by dropping negative numbers and
+dividing each attribute by its sum, since a release must answer all questions from one distribution.
+"""
+
+from synth.mechanisms.adaptive import adaptive_measurements
+from synth.mechanisms.base import Job
+from synth.mechanisms.projection import MixtureLearner
+from synth.models.generators import ClippedTable
+from synth.models.product import ProductMixture
+from synth.spec.mechanism import Rap
+
+
+def run(job: Job, spec: Rap) -> ProductMixture:
+    """Learn a table of relaxed rows."""
+    table = ClippedTable(job.domain, spec.components)
+    learner = MixtureLearner(table, job, spec)
+    adaptive_measurements(job, spec, learner)
+    return table.released()

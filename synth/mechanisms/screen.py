@@ -1,0 +1,48 @@
+"""Screening public data: stop, for a small part of the budget, where they cannot fit.
+
+Paper: Liu et al. (2021), Leveraging Public Data for Practical Private Query Release, section 4: the
+best-mixture error bounds what any weights on the public rows can achieve.
+Departures: counts instead of fractions, and a linear program with a certified gap (docs/privacy.md,
+section 5). Marginals with a column that the public data lack are left out.
+"""
+
+from dataclasses import dataclass
+
+from synth.door import Door
+from synth.models.support import Support
+from synth.queries import QuerySet
+from synth.spec.errors import PublicDataTooFar
+from synth.spec.mechanism import Screen
+from synth.table import Table
+
+
+@dataclass(frozen=True)
+class Screened:
+    """The best-mixture error with noise, as a fraction of the rows."""
+
+    error: float
+    standard_error: float
+    max_error: float
+    queries: int
+
+
+def screen_public_data(
+    door: Door, screen: Screen, queries: QuerySet, public: Table, *, rows: int, budget: int
+) -> Screened:
+    """Measure how closely weights on the public rows can answer; refuse them if not enough."""
+    support = Support.of(public)
+    covered = QuerySet(
+        group for group in queries.groups if support.domain.size_of.keys() >= set(group.attributes)
+    )
+    found = door.best_mixture(
+        covered, support.project(covered.attributes), rows=rows, budget=budget
+    )
+    screened = Screened(found.value / rows, found.sigma / rows, screen.max_error, covered.size)
+    if screened.error > screen.max_error:
+        raise PublicDataTooFar(
+            f"the best weights on the public rows leave an error of {screened.error:.4f}, measured "
+            f"with a standard error of {screened.standard_error:.4f}; max_error allows "
+            f"{screen.max_error:g}. Give public data that is closer, raise mechanism.screen.max_error, "
+            "or use a mechanism without public data; what was not spent is returned"
+        )
+    return screened

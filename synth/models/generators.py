@@ -1,0 +1,155 @@
+"""Parametrised mixtures of products: what the optimisers of the product family move.
+
+Each has `forward`, the probabilities of every component (one row per component, the attributes side
+by side), `start`, which begins at given one-way shares, and `constrain`, called after each step.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from synth.domain import Domain
+from synth.models.product import ProductMixture
+
+INITIALISATION_SEED = 0
+"""The start of the optimiser is public: it decides nothing about privacy."""
+SPREAD = 1.0
+"""How different the components are before anything is fitted: dependence is built from it."""
+
+
+class Generator(nn.Module):
+    """Weights that stand for a mixture of products."""
+
+    stiffness: ClassVar[float] = 1.0
+    """How much of the noise in what it is fitted to it leaves alone, against a network."""
+
+    def __init__(self, domain: Domain) -> None:
+        super().__init__()
+        self.domain = domain
+
+    @abstractmethod
+    def forward(self) -> torch.Tensor:
+        """The probabilities of each component, all attributes side by side."""
+
+    @abstractmethod
+    def start(self, shares: torch.Tensor) -> None:
+        """Begin at components whose attributes have about these one-way shares.
+
+        Codes without a share (nan) stay as they are.
+        """
+
+    def constrain(self) -> None:
+        """Bring the weights back to where they may be, after a step."""
+
+    def fitted(self) -> ProductMixture:
+        """The mixture that the weights stand for now."""
+        return ProductMixture(self.domain, self())
+
+    def released(self) -> ProductMixture:
+        """The mixture to release: no gradient, in main memory."""
+        with torch.no_grad():
+            return ProductMixture(self.domain, self().cpu())
+
+    def softmax(self, logits: torch.Tensor) -> torch.Tensor:
+        """One softmax for each attribute."""
+        blocks = torch.split(logits, list(self.domain.sizes), dim=1)
+        return torch.cat([block.softmax(dim=1) for block in blocks], dim=1)
+
+
+class SoftmaxTable(Generator):
+    """A table of logits, one row per component (RAP-softmax)."""
+
+    stiffness: ClassVar[float] = 0.9
+
+    def __init__(self, domain: Domain, components: int) -> None:
+        super().__init__(domain)
+        self.logits = nn.Parameter(SPREAD * _normal(components, sum(domain.sizes)))
+
+    def forward(self) -> torch.Tensor:
+        """The softmax of each row's blocks."""
+        return self.softmax(self.logits)
+
+    def start(self, shares: torch.Tensor) -> None:
+        """Shift every row by the logarithm of the shares."""
+        with torch.no_grad():
+            self.logits.add_(shares.log().nan_to_num(0.0))
+
+
+class ClippedTable(Generator):
+    """A table of numbers between -1 and 1: the original relaxation, not a distribution (RAP)."""
+
+    def __init__(self, domain: Domain, components: int) -> None:
+        super().__init__(domain)
+        noise = SPREAD * _normal(components, sum(domain.sizes))
+        self.values = nn.Parameter(self.softmax(noise))
+
+    def forward(self) -> torch.Tensor:
+        """The numbers as they are."""
+        return self.values
+
+    def start(self, shares: torch.Tensor) -> None:
+        """Scale every row from the uniform share to the given one, and keep it in bounds."""
+        uniform = torch.cat([torch.full((size,), 1 / size) for size in self.domain.sizes])
+        with torch.no_grad():
+            self.values.mul_((shares / uniform.to(shares.device)).nan_to_num(1.0))
+        self.constrain()
+
+    def optimiser(self, learning_rate: float) -> torch.optim.Optimizer:
+        """What moves the weights. Networks train well with Adam; its memory of squared gradients is
+        kept short, or it stumbles where the loss falls steeply."""
+        return torch.optim.Adam(self.parameters(), lr=learning_rate, betas=(0.9, 0.99))
+
+    def constrain(self) -> None:
+        """Clip to the relaxed domain."""
+        with torch.no_grad():
+            self.values.clamp_(-1, 1)
+
+    def released(self) -> ProductMixture:
+        """The nearest thing to a distribution: no negative numbers, every block adds up to one."""
+        with torch.no_grad():
+            blocks = torch.split(self.values.cpu().clamp(min=0), list(self.domain.sizes), dim=1)
+            shares = [(block + 1e-9) / (block + 1e-9).sum(1, keepdim=True) for block in blocks]
+        return ProductMixture(self.domain, torch.cat(shares, dim=1))
+
+
+class GeneratorNetwork(Generator):
+    """A network that turns fixed Gaussian noise into one product distribution per noise vector (GEM).
+
+    Its layers also pass on what they were given, so that the last one sees the noise itself. The
+    components share weights: a structure found in one is in all of them, which fits noise less than
+    a table of free logits does (docs/defaults.md).
+    """
+
+    def __init__(
+        self, domain: Domain, components: int, *, latent: int, hidden: Sequence[int]
+    ) -> None:
+        super().__init__(domain)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(INITIALISATION_SEED)
+            widths = [latent]
+            for width in hidden:
+                widths.append(widths[-1] + width)
+            self.layers = nn.ModuleList(
+                nn.Linear(given, width) for given, width in zip(widths, hidden, strict=False)
+            )
+            self.last = nn.Linear(widths[-1], sum(domain.sizes))
+        self.register_buffer("noise", _normal(components, latent))
+
+    def forward(self) -> torch.Tensor:
+        """The network's output for every noise vector."""
+        state = self.get_buffer("noise")
+        for layer in self.layers:
+            state = torch.cat([layer(state).relu(), state], dim=1)
+        return self.softmax(self.last(state))
+
+    def start(self, shares: torch.Tensor) -> None:
+        """Put the shares into the last layer's bias."""
+        with torch.no_grad():
+            self.last.bias.copy_(torch.where(shares.isnan(), self.last.bias, shares.log()))
+
+
+def _normal(rows: int, columns: int) -> torch.Tensor:
+    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(INITIALISATION_SEED))

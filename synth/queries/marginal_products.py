@@ -1,0 +1,155 @@
+"""Marginals of a mixture of products, as a few matrix products.
+
+The mean over components of p_a p_b p_c is (p_a * p_b)^T p_c / K. Marginals that share all but their
+largest attribute are therefore one matrix product, and all pairs together are one: P^T P / K. A last
+permutation brings the cells into the order of the groups; nothing is indexed query by query.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.utils.checkpoint import checkpoint
+
+from synth.domain import Domain
+
+if TYPE_CHECKING:
+    from synth.models.product import ProductMixture
+    from synth.queries.marginal import Marginal
+
+MAX_ENTRIES = 2**23
+"""Largest table of joint probabilities held at once, in numbers of four bytes: 32 MiB."""
+KEPT_TABLES = 16
+"""Where all of them together are larger than this many, they are computed again for the gradient."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One matrix product: a table of leading cells times the columns of the following attributes."""
+
+    leading: tuple[str, ...]
+    """Attributes whose joint cells are the rows; or, where they are stacked, whose codes are."""
+    following: tuple[str, ...]
+    stacked: bool = False
+
+    def rows(self, domain: Domain) -> int:
+        """Number of rows."""
+        sizes = [domain.size_of[name] for name in self.leading]
+        return sum(sizes) if self.stacked else math.prod(sizes)
+
+    def product(self, mixture: "ProductMixture") -> torch.Tensor:
+        """The sum over the mixture's components."""
+        lead = mixture.columns if self.stacked else mixture.joint
+        return lead(self.leading).T @ mixture.columns(self.following)
+
+
+class MarginalProducts:
+    """How to answer some marginals on any mixture over a domain."""
+
+    def __init__(self, groups: Sequence["Marginal"], domain: Domain) -> None:
+        self._blocks = _blocks_of(groups, domain)
+        self._entries = sum(block.rows(domain) for block in self._blocks)
+        self._order = _order(groups, self._blocks, domain)
+
+    def answers(self, mixture: "ProductMixture") -> torch.Tensor:
+        """All cells of all groups, in their order."""
+        components = len(mixture.probabilities)
+        is_large = components * self._entries > KEPT_TABLES * MAX_ENTRIES
+        recompute = is_large and torch.is_grad_enabled()
+        blocks = [_sum_over_components(block, mixture, recompute) for block in self._blocks]
+        cells = torch.cat([block.flatten() for block in blocks]) / components
+        return cells.index_select(0, self._order.to(cells.device))
+
+
+@lru_cache(maxsize=64)
+def products_of(groups: tuple["Marginal", ...], domain: Domain) -> MarginalProducts:
+    """The same plan is used in every step of a fit."""
+    return MarginalProducts(groups, domain)
+
+
+def _blocks_of(groups: Sequence["Marginal"], domain: Domain) -> list[Block]:
+    followers: dict[tuple[str, ...], dict[str, None]] = {}
+    for group in groups:
+        *leading, last = _by_size(group.attributes, domain)
+        followers.setdefault(tuple(leading), {})[last] = None
+    pairs = [
+        (leading[0], last)
+        for leading in followers
+        if len(leading) == 1
+        for last in followers[leading]
+    ]
+    stacked = _all_pairs(pairs, domain)
+    return [
+        *([stacked] if stacked else []),
+        *(
+            Block(leading, tuple(last))
+            for leading, last in followers.items()
+            if not (stacked and len(leading) == 1)
+        ),
+    ]
+
+
+def _all_pairs(pairs: Sequence[tuple[str, str]], domain: Domain) -> Block | None:
+    """P^T P over the attributes in pairs, where that computes little that nobody asks for."""
+    names = tuple(dict.fromkeys(name for pair in pairs for name in pair))
+    width = sum(domain.size_of[name] for name in names)
+    asked = sum(domain.size_of[a] * domain.size_of[b] for a, b in pairs)
+    return Block(names, names, stacked=True) if asked > width**2 / 8 else None
+
+
+def _by_size(attributes: Sequence[str], domain: Domain) -> tuple[str, ...]:
+    """Smallest first: the largest never enters a table of joint probabilities."""
+    return tuple(sorted(attributes, key=lambda name: (domain.size_of[name], name)))
+
+
+def _sum_over_components(block: Block, mixture: "ProductMixture", recompute: bool) -> torch.Tensor:
+    """A block's product, in batches of components whose joint table fits."""
+
+    def product(probabilities: torch.Tensor) -> torch.Tensor:
+        return block.product(type(mixture)(mixture.domain, probabilities))
+
+    def batch(probabilities: torch.Tensor) -> torch.Tensor:
+        if recompute:
+            return cast(torch.Tensor, checkpoint(product, probabilities, use_reentrant=False))
+        return product(probabilities)
+
+    at_once = max(1, MAX_ENTRIES // block.rows(mixture.domain))
+    first, *rest = torch.split(mixture.probabilities, at_once)
+    total = batch(first)
+    for probabilities in rest:
+        total = total + batch(probabilities)
+    return total
+
+
+def _order(groups: Sequence["Marginal"], blocks: Sequence[Block], domain: Domain) -> torch.Tensor:
+    """Where each group's cells are among the cells of all blocks, one after another."""
+    cells_of: dict[tuple[str, ...], NDArray[np.int64]] = {}
+    offset = 0
+    for block in blocks:
+        columns = _slices(block.following, domain)
+        height, width = block.rows(domain), sum(domain.size_of[n] for n in block.following)
+        positions = offset + np.arange(height * width).reshape(height, width)
+        for last, column in columns.items():
+            if block.stacked:
+                for name, row in _slices(block.leading, domain).items():
+                    cells_of[name, last] = positions[row, column]
+            else:
+                cells_of[*block.leading, last] = positions[:, column]
+        offset += positions.size
+    ordered = []
+    for group in groups:
+        by_size = _by_size(group.attributes, domain)
+        cells = cells_of[by_size].reshape([domain.size_of[name] for name in by_size])
+        ordered.append(cells.transpose([by_size.index(name) for name in group.attributes]).ravel())
+    return torch.from_numpy(np.concatenate(ordered))
+
+
+def _slices(names: Sequence[str], domain: Domain) -> dict[str, slice]:
+    """Where each of some attributes' columns are when they stand side by side."""
+    edges = np.cumsum([0, *(domain.size_of[name] for name in names)])
+    return {name: slice(a, b) for name, a, b in zip(names, edges, edges[1:], strict=False)}

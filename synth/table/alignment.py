@@ -1,0 +1,52 @@
+"""A public table as a private schema sees it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from synth.spec.alignment import shared_schema
+from synth.spec.errors import SpecError
+from synth.spec.schema import Attribute, RealColumn, Schema
+from synth.table.chunk import Chunk
+from synth.table.encoding import AttributeCodec, attribute_codec
+from synth.table.table import Table
+
+
+def align(public: Table, schema: Schema) -> Table:
+    """The public rows in the codes of a private schema, with the columns that both have.
+
+    Every cell is decoded and then ingested as a private cell would be: labels are matched as text,
+    unknown ones become `other`, numbers are clamped, and missing stays missing where it may.
+    """
+    shared = shared_schema(schema, public.schema)
+    if not any(len(next(iter(chunk.values()))) for chunk in public.chunks()):
+        raise SpecError("the public dataset has no rows; give one that has some")
+    codecs = {
+        column.name: (
+            _exact_codec(public.schema.attribute(column.name)),
+            attribute_codec(column),
+        )
+        for column in shared.attributes
+    }
+    return Table(shared, _AlignedChunks(public, codecs))
+
+
+def _exact_codec(column: Attribute) -> AttributeCodec:
+    """Decodes what is stored, not what would be released: without rounding to declared digits."""
+    if isinstance(column, RealColumn):
+        column = column.model_copy(update={"decimals": None})
+    return attribute_codec(column)
+
+
+@dataclass(frozen=True)
+class _AlignedChunks:
+    """The chunks of a public table; each iteration encodes them anew."""
+
+    public: Table
+    codecs: dict[str, tuple[AttributeCodec, AttributeCodec]]
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for chunk in self.public.chunks():
+            yield {
+                name: ours.encode(theirs.decode(chunk[name]))
+                for name, (theirs, ours) in self.codecs.items()
+            }
