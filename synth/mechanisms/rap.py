@@ -1,10 +1,11 @@
-"""RAP: the original relaxation, in which a row is a vector of numbers between -1 and 1.
+"""RAP: the original relaxation, in which a row is a vector of numbers that need not add up.
 
 Paper: Aydore et al. (2021); Liu, Vietri, Wu (2021), appendix B.2.
 Algorithm: as RAP-softmax, but the numbers are clipped instead of normalised, so that the fitted
 answers belong to no distribution.
-Departures: as RAP-softmax; what is released is made a distribution by dropping negative numbers and
-dividing each attribute by its sum, since a release must answer all questions from one distribution.
+Departures: as RAP-softmax. Numbers are clipped to [0, 1] instead of [-1, 1], and what is released is
+divided by each attribute's sum, since a release must answer all questions from one distribution; with
+negative numbers the relaxed answers are close and the distribution is far off (docs/defaults.md).
 """
 
 from synth.mechanisms.adaptive import adaptive_measurements

@@ -79,7 +79,7 @@ class SoftmaxTable(Generator):
 
 
 class ClippedTable(Generator):
-    """A table of numbers between -1 and 1: the original relaxation, not a distribution (RAP)."""
+    """A table of numbers between 0 and 1: the original relaxation, not a distribution (RAP)."""
 
     def __init__(self, domain: Domain, components: int) -> None:
         super().__init__(domain)
@@ -105,12 +105,12 @@ class ClippedTable(Generator):
     def constrain(self) -> None:
         """Clip to the relaxed domain."""
         with torch.no_grad():
-            self.values.clamp_(-1, 1)
+            self.values.clamp_(0, 1)
 
     def released(self) -> ProductMixture:
-        """The nearest thing to a distribution: no negative numbers, every block adds up to one."""
+        """A distribution near it: every block is divided by its sum."""
         with torch.no_grad():
-            blocks = torch.split(self.values.cpu().clamp(min=0), list(self.domain.sizes), dim=1)
+            blocks = torch.split(self.values.cpu(), list(self.domain.sizes), dim=1)
             shares = [(block + 1e-9) / (block + 1e-9).sum(1, keepdim=True) for block in blocks]
         return ProductMixture(self.domain, torch.cat(shares, dim=1))
 

@@ -36,12 +36,11 @@ class ProductMixture:
         return dict(zip(self.domain.names, blocks, strict=True))
 
     def columns(self, names: Sequence[str]) -> torch.Tensor:
-        """The columns of some attributes side by side."""
-        first = self.domain.names.index(names[0])
-        if self.domain.names[first : first + len(names)] == tuple(names):
-            start = sum(self.domain.sizes[:first])
-            width = sum(self.domain.sizes[first : first + len(names)])
-            return self.probabilities.narrow(1, start, width)  # neighbours need no copy
+        """The columns of some attributes side by side.
+
+        Always joined from the same pieces: a slice of its own would have a gradient as large as all
+        probabilities.
+        """
         return torch.cat([self._blocks[name] for name in names], dim=1)
 
     def joint(self, names: Sequence[str]) -> torch.Tensor:

@@ -95,11 +95,11 @@ def _blocks_of(groups: Sequence["Marginal"], domain: Domain) -> list[Block]:
 
 
 def _all_pairs(pairs: Sequence[tuple[str, str]], domain: Domain) -> Block | None:
-    """P^T P over the attributes in pairs, where that computes little that nobody asks for."""
+    """P^T P over the attributes in pairs, where most of its upper half is asked for."""
     names = tuple(dict.fromkeys(name for pair in pairs for name in pair))
     width = sum(domain.size_of[name] for name in names)
     asked = sum(domain.size_of[a] * domain.size_of[b] for a, b in pairs)
-    return Block(names, names, stacked=True) if asked > width**2 / 8 else None
+    return Block(names, names, stacked=True) if asked > 0.3 * width**2 else None
 
 
 def _by_size(attributes: Sequence[str], domain: Domain) -> tuple[str, ...]:
@@ -119,6 +119,8 @@ def _sum_over_components(block: Block, mixture: "ProductMixture", recompute: boo
         return product(probabilities)
 
     at_once = max(1, MAX_ENTRIES // block.rows(mixture.domain))
+    if len(mixture.probabilities) <= at_once and not recompute:
+        return block.product(mixture)
     first, *rest = torch.split(mixture.probabilities, at_once)
     total = batch(first)
     for probabilities in rest:

@@ -150,7 +150,7 @@ class RapSoftmax(AdaptiveMixtureSpec):
 
 
 class Rap(AdaptiveMixtureSpec):
-    """The original relaxed adaptive projection: rows of numbers between -1 and 1."""
+    """The original relaxed adaptive projection: rows of numbers that need not add up."""
 
     paper: ClassVar[str] = "Aydore et al. (2021); Liu, Vietri, Wu (2021), appendix B.2 (RAP)"
 
