@@ -11,7 +11,7 @@ from synth.spec.mechanism import AdaptiveSpec, MechanismSpec, OneShot, Rounds
 from synth.spec.plan import measured_marginals, plan
 from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Schema
+from synth.spec.schema import CategoricalColumn, Schema
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ def forecast(
         rho_left_after=rho_of_units(account.left_units - units),
         queries=sum(item.queries for item in items),
         operations=None if steps.operations is None else steps.operations + around,
+        memory_bytes=_memory_bytes(release, schema, candidates),
         items=items,
         warnings=_warnings(release, account, units, steps, len(candidates)),
     )
@@ -121,6 +122,18 @@ def _warnings(
             "the workload is answered from what mechanism.measure names; sigma is the noise there"
         )
     return warnings
+
+
+def _memory_bytes(
+    release: ReleaseSpec, schema: Schema, candidates: list[tuple[str, ...]]
+) -> int | None:
+    sizes = {
+        column.name: column.size
+        for column in schema.attributes
+        if isinstance(column, CategoricalColumn) or column.bins is not None
+    }
+    asked = dict.fromkeys(marginal for item in release.workload for marginal in item.expand(schema))
+    return release.mechanism.memory_bytes(sizes, candidates, list(asked))
 
 
 def _sizes(release: ReleaseSpec, schema: Schema) -> dict[str, int]:

@@ -147,6 +147,9 @@ class Preview(View):
     """How many counting queries the workload stands for."""
     operations: int | None
     """How many priced looks at the data there would be, where that is known beforehand."""
+    memory_bytes: int | None
+    """About how much memory a worker would need to fit the model, beside what it takes at rest;
+    null where that is not known beforehand."""
     items: list[ItemForecast]
     """What to expect of each item of the workload."""
     warnings: list[str]

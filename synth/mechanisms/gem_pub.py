@@ -27,10 +27,8 @@ from synth.models.product import ProductMixture
 from synth.models.support import Support
 from synth.queries import QuerySet
 from synth.spec.mechanism import GemPub
+from synth.spec.memory import GROUPS_PER_STEP
 from synth.table import Table
-
-GROUPS_PER_STEP = 96
-"""How many of the workload's marginals one step of pretraining looks at: memory and time of a step."""
 
 
 def run(job: Job, spec: GemPub) -> ProductMixture:
@@ -47,13 +45,15 @@ def pretrained(job: Job, spec: GemPub, table: Table) -> GeneratorNetwork:
     network = new_network(job, spec).to(job.device)
     public = Support.of(table)
     lessons = _lessons(job, public)
-    key = _key(network, spec, lessons, public)
+    rows = sum(len(next(iter(chunk.values()))) for chunk in table.chunks())
+    key = _key(network, spec, lessons, public, rows=rows)
     stored = None if job.cache is None else job.cache.get(key)
     if stored is not None:
-        network.load_state_dict(torch.load(BytesIO(stored), weights_only=True))
+        # Another worker may have trained it on a device that this machine lacks.
+        weights = torch.load(BytesIO(stored), weights_only=True, map_location=job.device)
+        network.load_state_dict(weights)
         return network
     network.start(_one_way_shares(public, network.domain).to(job.device))
-    rows = sum(len(next(iter(chunk.values()))) for chunk in table.chunks())
     for lesson in lessons:
         _train(network, spec, [_measured(queries, public, rows, job.device) for queries in lesson])
     if job.cache is not None:
@@ -108,13 +108,18 @@ def _measured(queries: QuerySet, public: Support, rows: int, device: torch.devic
 
 
 def _key(
-    network: GeneratorNetwork, spec: GemPub, lessons: list[list[QuerySet]], public: Support
+    network: GeneratorNetwork,
+    spec: GemPub,
+    lessons: list[list[QuerySet]],
+    public: Support,
+    *,
+    rows: int,
 ) -> str:
     """Everything that decides what is learnt: the rows, what is asked, and how it is trained."""
     digest = hashlib.sha256()
     settings = [
         *(spec.pretraining_steps, spec.learning_rate, spec.components, spec.latent, spec.hidden),
-        *(network.domain.names, network.domain.sizes),
+        *(network.domain.names, network.domain.sizes, public.domain.names, rows),
         [[group.name for queries in lesson for group in queries.groups] for lesson in lessons],
     ]
     digest.update(json.dumps(settings).encode())

@@ -97,11 +97,6 @@ class ClippedTable(Generator):
             self.values.mul_((shares / uniform.to(shares.device)).nan_to_num(1.0))
         self.constrain()
 
-    def optimiser(self, learning_rate: float) -> torch.optim.Optimizer:
-        """What moves the weights. Networks train well with Adam; its memory of squared gradients is
-        kept short, or it stumbles where the loss falls steeply."""
-        return torch.optim.Adam(self.parameters(), lr=learning_rate, betas=(0.9, 0.99))
-
     def constrain(self) -> None:
         """Clip to the relaxed domain."""
         with torch.no_grad():

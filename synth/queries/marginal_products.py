@@ -17,15 +17,11 @@ from numpy.typing import NDArray
 from torch.utils.checkpoint import checkpoint
 
 from synth.domain import Domain
+from synth.spec.memory import KEPT_PLANS, KEPT_TABLES, MAX_ENTRIES
 
 if TYPE_CHECKING:
     from synth.models.product import ProductMixture
     from synth.queries.marginal import Marginal
-
-MAX_ENTRIES = 2**23
-"""Largest table of joint probabilities held at once, in numbers of four bytes: 32 MiB."""
-KEPT_TABLES = 16
-"""Where all of them together are larger than this many, they are computed again for the gradient."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ class MarginalProducts:
         return cells.index_select(0, self._order.to(cells.device))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=KEPT_PLANS)
 def products_of(groups: tuple["Marginal", ...], domain: Domain) -> MarginalProducts:
     """The same plan is used in every step of a fit."""
     return MarginalProducts(groups, domain)

@@ -88,6 +88,35 @@ def test_columns_that_nobody_asks_about_may_be_missing() -> None:
     assert done.rows is not None and set(done.rows) == set(SIZES)
 
 
+def test_the_screen_of_gem_pub_looks_at_the_columns_that_are_public() -> None:
+    mechanism = {
+        "name": "gem_pub",
+        "components": 10,
+        "rounds": 1,
+        "steps": 1,
+        "pretraining_steps": 1,
+        "screen": {"share": 0.1, "max_error": 0.9},
+    }
+    public = Table(
+        without("c"), [{"a": c["a"], "b": c["b"]} for c in coded_table(SCHEMA, ROWS).chunks()]
+    )
+    done = run(
+        release(mechanism),
+        coded_table(SCHEMA, ROWS),
+        protection=ADD_REMOVE,
+        delta=DELTA,
+        public=public,
+    )
+    assert done.certificate["public_data_screen"]["queries"] == SIZES["a"] * SIZES["b"]
+
+
+def test_a_screen_that_would_look_at_nothing_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"the workload has none; leave mechanism\.screen out"):
+        plan(screened("gem_pub"), SCHEMA, ADD_REMOVE, 10**12, public=without("b", "c"))
+    unscreened = release({"name": "gem_pub"})
+    plan(unscreened, SCHEMA, ADD_REMOVE, 10**12, public=without("b", "c"))
+
+
 def test_public_data_are_given_exactly_where_they_are_used() -> None:
     with pytest.raises(SpecError, match="needs a public dataset"):
         plan(release({"name": "pep_pub"}), SCHEMA, ADD_REMOVE, 10**12)

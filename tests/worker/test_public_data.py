@@ -14,6 +14,7 @@ import pytest
 from synth.models.released import ReleasedModel
 from tests.worker.support import SCHEMA, Stack
 from worker.ingest import ingest_dataset
+from worker.pretrained import PRETRAINED
 from worker.releases import run_release
 
 # Another order and other declarations than SCHEMA, a column of its own, and values it does not know.
@@ -24,6 +25,15 @@ PUBLIC_SCHEMA: dict[str, Any] = {
         {"name": "age", "type": "integer", "lower": 0, "upper": 130},
         {"name": "sex", "type": "categorical", "values": ["M", "F"]},
     ]
+}
+
+SMALL_GEM_PUB: dict[str, Any] = {
+    "name": "gem_pub",
+    "components": 20,
+    "latent": 4,
+    "hidden": [8],
+    "steps": 5,
+    "pretraining_steps": 5,
 }
 
 
@@ -69,21 +79,34 @@ def ask(
     return stack.http.post(path, json=body | changes, headers={"Idempotency-Key": uuid.uuid4().hex})
 
 
-@pytest.mark.parametrize("name", ["pmw_pub", "pep_pub"])
+@pytest.mark.parametrize(
+    ("mechanism", "opening", "kind"),
+    [
+        pytest.param({"name": "pmw_pub"}, [], "support", id="pmw_pub"),
+        pytest.param({"name": "pep_pub"}, [], "support", id="pep_pub"),
+        pytest.param(SMALL_GEM_PUB, ["measure"] * 3, "product_mixture", id="gem_pub"),
+    ],
+)
 def test_from_both_uploads_to_the_download(
-    stack: Stack, population: UUID, dataset: UUID, public: UUID, name: str
+    stack: Stack,
+    population: UUID,
+    dataset: UUID,
+    public: UUID,
+    mechanism: dict[str, Any],
+    opening: list[str],
+    kind: str,
 ) -> None:
-    mechanism = {"name": name, "rounds": 3, "screen": {"max_error": 0.9}}
-    release = submit(stack, dataset, public, mechanism=mechanism, budget={"rho": 5.0})
+    screened = mechanism | {"rounds": 3, "screen": {"max_error": 0.9}}
+    release = submit(stack, dataset, public, mechanism=screened, budget={"rho": 5.0})
     run_release(stack.context, release)
     shown = stack.release(release)
     assert shown["state"] == "succeeded", shown["error"]
     kinds = [each.kind for each in stack.journal(release)]
-    assert kinds == ["rows", "best_mixture", *["select", "measure"] * 3]
+    assert kinds == ["rows", "best_mixture", *opening, *["select", "measure"] * 3]
     rows = list(csv.DictReader(io.StringIO(stack.artifact(release, "synthetic.csv").decode())))
     assert len(rows) == 60 and list(rows[0]) == ["sex", "age", "town"]
     assert {row["town"] for row in rows} <= {"a", "b", "other", ""}  # far away is nobody's label
-    assert ReleasedModel.from_bytes(stack.artifact(release, "model")).model.kind == "support"
+    assert ReleasedModel.from_bytes(stack.artifact(release, "model")).model.kind == kind
     certificate = json.loads(stack.artifact(release, "certificate.json"))["certificate"]
     assert certificate["public_dataset"]["id"] == str(public)
     assert certificate["public_dataset"]["provenance"] == "a test"
@@ -120,6 +143,23 @@ def test_missing_columns_are_refused_before_anything_is_reserved(
         assert refused.status_code == 422
         assert "lack sex" in refused.json()["detail"] and "gem_pub" in refused.json()["detail"]
     assert stack.account(population).reserved_units == 0
+
+
+def test_gem_pub_takes_public_data_that_lack_columns_and_learns_them_once(
+    stack: Stack, dataset: UUID
+) -> None:
+    columns = [each for each in PUBLIC_SCHEMA["columns"] if each["name"] in {"town", "age"}]
+    content = b"\n".join([b"town,age", *(b"a,%d" % (i % 120) for i in range(300)), b""])
+    public = ready_public(stack, {"columns": columns}, content)
+    learnt: list[bytes] = []
+    for _ in range(2):
+        before = set(stack.objects(PRETRAINED))
+        release = submit(stack, dataset, public, mechanism=SMALL_GEM_PUB | {"rounds": 1})
+        run_release(stack.context, release)
+        shown = stack.release(release)
+        assert shown["state"] == "succeeded", shown["error"]
+        learnt += [path.read_bytes() for path in set(stack.objects(PRETRAINED)) - before]
+    assert len(learnt) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What all mechanisms share: how they are described, and the plans by which they spend."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, get_args
@@ -62,6 +62,18 @@ class MechanismSpec(Spec):
     def plan(self, measured: Sequence[tuple[str, ...]], units: int) -> Any:
         """Divide a budget over the operations on those marginals, rounding down."""
         raise NotImplementedError
+
+    def memory_bytes(
+        self,
+        sizes: Mapping[str, int],
+        measured: Sequence[tuple[str, ...]],
+        asked: Sequence[tuple[str, ...]],
+    ) -> int | None:
+        """About how much memory the fit needs at its peak, beside the program; None if unknown.
+
+        `sizes` has every attribute of the schema, asked about or not.
+        """
+        return None
 
 
 class OneShotSpec(MechanismSpec):

@@ -1,10 +1,12 @@
 """Mechanisms that reweight a distribution; these two keep one weight for every cell of the domain."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from synth.spec.mechanism.adaptive import AdaptiveSpec
+from synth.spec.memory import histogram_bytes
 
 
 class MultiplicativeWeightsSpec(AdaptiveSpec):
@@ -27,6 +29,16 @@ class Mwem(MultiplicativeWeightsSpec):
     name: Literal["mwem"]
     """Always `mwem`."""
 
+    def memory_bytes(
+        self,
+        sizes: Mapping[str, int],
+        measured: Sequence[tuple[str, ...]],
+        asked: Sequence[tuple[str, ...]],
+    ) -> int:
+        """The weights and their sum over the rounds; at the end also its average, if asked for."""
+        copies = 3 if self.output == "average" else 2
+        return histogram_bytes([*measured, *asked], sizes, copies=copies)
+
 
 class EntropyProjectionSpec(AdaptiveSpec):
     """Parameters of entropy projection, whatever carries the weights."""
@@ -46,3 +58,12 @@ class Pep(EntropyProjectionSpec):
 
     name: Literal["pep"]
     """Always `pep`."""
+
+    def memory_bytes(
+        self,
+        sizes: Mapping[str, int],
+        measured: Sequence[tuple[str, ...]],
+        asked: Sequence[tuple[str, ...]],
+    ) -> int:
+        """The weights, which are changed in place."""
+        return histogram_bytes([*measured, *asked], sizes, copies=1)

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Annotated, ClassVar, Literal
@@ -12,6 +12,17 @@ from pydantic import Field
 from synth.spec.budget import rho_of_units
 from synth.spec.mechanism.adaptive import AdaptiveSpec
 from synth.spec.mechanism.base import MechanismSpec, OneShotSpec
+from synth.spec.memory import (
+    BYTES_PER_QUERY,
+    DOUBLE,
+    KEPT_PLANS,
+    OUTPUT_COPIES,
+    SINGLE,
+    TABLE_COPIES,
+    cells_of,
+    joint_table_bytes,
+    network_bytes,
+)
 
 ROUNDS_AT_ONE_RHO = 200
 
@@ -44,6 +55,23 @@ class MixtureSpec(MechanismSpec):
         }
         return list(chosen)
 
+    def memory_bytes(
+        self,
+        sizes: Mapping[str, int],
+        measured: Sequence[tuple[str, ...]],
+        asked: Sequence[tuple[str, ...]],
+    ) -> int:
+        """What is fitted, the tables that it is multiplied from, and what it is compared with."""
+        return (
+            self.generator_bytes(sum(sizes.values()))
+            + joint_table_bytes(self.components, measured, sizes)
+            + BYTES_PER_QUERY * cells_of(measured, sizes)
+        )
+
+    def generator_bytes(self, codes: int) -> int:
+        """A table of one number for each component and code."""
+        return SINGLE * TABLE_COPIES * self.components * codes
+
 
 class NetworkSpec(MixtureSpec):
     """A mixture that a neural network generates from fixed noise."""
@@ -52,6 +80,16 @@ class NetworkSpec(MixtureSpec):
     """Length of the noise vector of each component."""
     hidden: Annotated[list[Annotated[int, Field(ge=1, le=4096)]], Field(max_length=8)] = [128, 128]
     """Widths of the network's hidden layers."""
+
+    def generator_bytes(self, codes: int) -> int:
+        """The network, and what it puts out for each component and code."""
+        network = network_bytes(
+            self.components,
+            latent=self.latent,
+            hidden=self.hidden,
+            outputs=codes,
+        )
+        return network + SINGLE * OUTPUT_COPIES * self.components * codes
 
 
 class OneShotMixtureSpec(OneShotSpec, MixtureSpec):
@@ -110,6 +148,21 @@ class AdaptiveMixtureSpec(AdaptiveSpec, MixtureSpec):
         """All two-way marginals below the asked ones; the opening measures the one-way ones."""
         chosen = super().choose_measured(asked)
         return [marginal for marginal in chosen if len(marginal) == 2] or chosen
+
+    def memory_bytes(
+        self,
+        sizes: Mapping[str, int],
+        measured: Sequence[tuple[str, ...]],
+        asked: Sequence[tuple[str, ...]],
+    ) -> int:
+        """Every round measures other marginals: products of their own, and plans that are kept."""
+        rounds = min(len(measured), self.rounds or ROUNDS_AT_ONE_RHO)
+        share = min(1.0, rounds * self.per_round / len(measured))
+        plan = DOUBLE * share * cells_of(measured, sizes)
+        widest = sum(max(sizes[name] for name in marginal) for marginal in measured)
+        factors = 2 * SINGLE * self.components * share * widest
+        extra = round(min(rounds, KEPT_PLANS) * plan + factors)
+        return super().memory_bytes(sizes, measured, asked) + extra
 
 
 class GenerativeSpec(AdaptiveMixtureSpec, NetworkSpec):

@@ -1,5 +1,7 @@
 """Mechanisms that start from public data."""
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -8,6 +10,14 @@ from synth.spec.base import Spec
 from synth.spec.mechanism.base import MechanismSpec
 from synth.spec.mechanism.histogram import EntropyProjectionSpec, MultiplicativeWeightsSpec
 from synth.spec.mechanism.product import GenerativeSpec, Steps
+from synth.spec.memory import (
+    BYTES_PER_QUERY,
+    DOUBLE,
+    GROUPS_PER_STEP,
+    SINGLE,
+    cells_of,
+    joint_table_bytes,
+)
 
 
 class Screen(Spec):
@@ -62,3 +72,16 @@ class GemPub(PublicDataSpec, GenerativeSpec):
     pretraining_steps: Steps = 800
     """Upper bound on the optimiser's steps on the public data: as many on what may be measured, and
     then on what is asked."""
+
+    def memory_bytes(
+        self,
+        sizes: Mapping[str, int],
+        measured: Sequence[tuple[str, ...]],
+        asked: Sequence[tuple[str, ...]],
+    ) -> int:
+        """The public answers to all that is asked, and one step on a part of it; not the rows."""
+        batch = asked[:: math.ceil(len(asked) / GROUPS_PER_STEP)]
+        answers = (2 * SINGLE + DOUBLE) * cells_of(asked, sizes)  # value, noise and place
+        step = joint_table_bytes(self.components, batch, sizes)
+        step += BYTES_PER_QUERY * cells_of(batch, sizes)
+        return super().memory_bytes(sizes, measured, asked) + answers + step

@@ -93,6 +93,26 @@ def test_preview_of_an_adaptive_mechanism(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
+    ("mechanism", "expected"),
+    [
+        # Two doubles, the weight and its sum, for each of 2 x 10 combinations.
+        ({"name": "mwem"}, 2 * 8 * 20),
+        # 14 singles for each of 5 components and 12 codes; 44 bytes for each cell of 3 marginals.
+        ({"name": "relaxed_projection", "components": 5}, 14 * 4 * 5 * 12 + 44 * (12 + 20)),
+        ({"name": "gaussian"}, None),
+    ],
+)
+def test_a_preview_tells_the_memory_of_the_fit(
+    api: Api, mechanism: dict[str, Any], expected: int | None
+) -> None:
+    body = release_body(
+        api.dataset(api.population()), mechanism=mechanism, workload=[{"type": "marginals", "k": 2}]
+    )
+    found = api.role("curator").post("/v1/releases/preview", json=body).json()
+    assert found["memory_bytes"] == expected
+
+
+@pytest.mark.parametrize(
     ("changes", "status", "kind"),
     [
         ({"workload": [{"type": "marginals", "k": 3}]}, 422, "cannot-work"),

@@ -1,0 +1,73 @@
+"""How much memory a fit needs at its peak, from public numbers alone.
+
+The limits are those that the fits keep. How often a number is held at once was measured
+(tests/synth/spec/test_memory.py); that counts gradients, and what an optimiser remembers.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+MAX_ENTRIES = 2**23
+"""Largest table of joint probabilities held at once, in numbers of four bytes: 32 MiB."""
+KEPT_TABLES = 16
+"""Where all of them together are larger than this many, they are computed again for the gradient."""
+GROUPS_PER_STEP = 96
+"""How many marginals one step on public data looks at: memory and time of a step."""
+KEPT_PLANS = 64
+"""For how many sets of marginals it is remembered how a mixture answers them."""
+
+DOUBLE = 8
+SINGLE = 4
+TABLE_COPIES = 14
+"""Logits, their gradient and two moments, probabilities, and the gradients of each use of them."""
+OUTPUT_COPIES = 12
+"""The same for what a network puts out, which has no moments."""
+ACTIVATION_COPIES = 1.5
+"""Activations are kept for the gradient, whose own are dropped layer by layer."""
+WEIGHT_COPIES = 4
+"""Weights, their gradient and two moments."""
+RECOMPUTED_TABLES = 4
+"""A table that is computed again, its gradient, and what lies between them."""
+BYTES_PER_QUERY = 44
+"""Value, noise, place among all cells, answer, residual, and their gradients."""
+
+
+def cells_of(marginals: Iterable[tuple[str, ...]], sizes: Mapping[str, int]) -> int:
+    """The number of cells of some marginals together."""
+    return sum(math.prod(sizes[name] for name in marginal) for marginal in marginals)
+
+
+def histogram_bytes(
+    marginals: Sequence[tuple[str, ...]], sizes: Mapping[str, int], *, copies: int
+) -> int:
+    """One weight for every combination of the attributes in some marginals."""
+    used = {name for marginal in marginals for name in marginal}
+    return DOUBLE * copies * math.prod(sizes[name] for name in used)
+
+
+def joint_table_bytes(
+    components: int, marginals: Sequence[tuple[str, ...]], sizes: Mapping[str, int]
+) -> int:
+    """The tables from which a mixture's answers to larger marginals are multiplied.
+
+    One- and two-way marginals are multiplied from the probabilities themselves.
+    """
+    ordered = [sorted(marginal, key=sizes.__getitem__) for marginal in marginals]
+    leading = {tuple(names[:-1]) for names in ordered if len(names) > 2}
+    entries = components * cells_of(leading, sizes)
+    if entries > KEPT_TABLES * MAX_ENTRIES:
+        return SINGLE * RECOMPUTED_TABLES * MAX_ENTRIES
+    following = components * sum(sizes[names[-1]] for names in ordered if len(names) > 2)
+    return SINGLE * (entries + following)
+
+
+def network_bytes(components: int, *, latent: int, hidden: Sequence[int], outputs: int) -> int:
+    """A network's weights, and its activations for every component."""
+    given, weights, activations = latent, 0, 0
+    for width in hidden:
+        weights += (given + 1) * width
+        given += width  # a layer also passes on what it was given
+        activations += 2 * width + given
+    weights += (given + 1) * outputs
+    kept = ACTIVATION_COPIES * components * activations
+    return round(SINGLE * (kept + WEIGHT_COPIES * weights))

@@ -1,0 +1,134 @@
+"""Forecasts of memory: from public numbers, and near what a fit really takes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from synth.spec.mechanism import MechanismSpec
+from synth.spec.memory import KEPT_TABLES, MAX_ENTRIES, joint_table_bytes
+from synth.spec.plan import measured_marginals
+from tests.support import coded_schema, release
+
+PAIRS = [{"type": "marginals", "k": 2}]
+TRIPLES = [{"type": "marginals", "k": 3}]
+ROOT = Path(__file__).parents[3]
+
+# Prints how far the peak of a fit is above that of a small one of the same kind, in bytes.
+MEASURE = """
+import json, resource, sys
+from synth.run import run
+from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows, release
+
+order = json.loads(sys.argv[1])
+
+
+def peak_of(sizes, **changes):
+    schema, found = coded_schema(sizes), []
+    spec = release(order["mechanism"] | changes, workload=order["workload"], budget={"rho": 100.0})
+    run(
+        spec,
+        coded_table(schema, random_rows(sizes, 200)),
+        progress=lambda _: found.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024),
+        protection=ADD_REMOVE,
+        delta=1e-9,
+        device="cpu",
+    )
+    return found[-1]
+
+
+small = peak_of({"a": 2, "b": 2, "c": 2}, **order["small"])
+print(peak_of(order["sizes"]) - small)
+"""
+
+
+def columns(count: int, size: int) -> dict[str, int]:
+    return {f"c{i}": size for i in range(count)}
+
+
+def forecast(mechanism: dict[str, Any], sizes: dict[str, int], workload: Any = PAIRS) -> int | None:
+    spec, schema = release(mechanism, workload=workload), coded_schema(sizes)
+    asked = [marginal for item in spec.workload for marginal in item.expand(schema)]
+    assert isinstance(spec.mechanism, MechanismSpec)
+    return spec.mechanism.memory_bytes(sizes, measured_marginals(spec, schema), asked)
+
+
+def test_a_histogram_has_a_weight_for_every_combination_that_is_asked_about() -> None:
+    sizes = {"a": 10, "b": 20, "unused": 1000}
+    asked = [{"type": "marginals", "attributes": [["a", "b"]]}]
+    assert forecast({"name": "pep"}, sizes, asked) == 8 * 200
+    assert forecast({"name": "mwem"}, sizes, asked) == 2 * 8 * 200
+    assert forecast({"name": "mwem", "output": "average"}, sizes, asked) == 3 * 8 * 200
+
+
+@pytest.mark.parametrize("name", ["gaussian", "pmw_pub", "pep_pub"])
+def test_nothing_is_said_where_public_numbers_do_not_tell(name: str) -> None:
+    assert forecast({"name": name}, columns(3, 4)) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["relaxed_projection", "generative_network", "rap", "rap_softmax", "gem", "gem_pub"]
+)
+def test_a_mixture_has_the_columns_that_nobody_asks_about_too(name: str) -> None:
+    asked = [{"type": "marginals", "attributes": [["c0", "c1"]]}]
+    few, many = (forecast({"name": name}, columns(n, 5), asked) for n in (2, 40))
+    assert few is not None and many is not None and many > 2 * few
+
+
+def test_what_is_learnt_from_public_data_counts() -> None:
+    plain, public = (forecast({"name": n}, columns(10, 10), TRIPLES) for n in ("gem", "gem_pub"))
+    assert plain is not None and public is not None and public > plain + 16 * 120 * 1000
+
+
+def test_joint_tables_are_bounded() -> None:
+    sizes = columns(3, 100)
+    triple = [tuple(sizes)]
+    assert joint_table_bytes(10, [("c0", "c1"), ("c2",)], sizes) == 0
+    assert joint_table_bytes(10, triple, sizes) == 4 * 10 * (100 * 100 + 100)
+    limit = KEPT_TABLES * MAX_ENTRIES // 100**2
+    assert joint_table_bytes(limit, triple, sizes) > joint_table_bytes(limit + 1, triple, sizes)
+    assert joint_table_bytes(10 * limit, triple, sizes) == 4 * 4 * MAX_ENTRIES
+
+
+def test_tables_that_share_their_leading_columns_are_one() -> None:
+    sizes = {"a": 2, "b": 3, "c": 10, "d": 20}
+    together = joint_table_bytes(7, [("a", "b", "c"), ("d", "b", "a")], sizes)
+    assert together == 4 * 7 * (2 * 3 + 10 + 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mechanism", "sizes", "small"),
+    [
+        pytest.param({"name": "mwem", "rounds": 2, "passes": 2}, columns(6, 14), {}, id="mwem"),
+        pytest.param(
+            {"name": "relaxed_projection", "components": 10_000, "steps": 3},
+            columns(10, 20),
+            {"components": 5},
+            id="relaxed projection",
+        ),
+        pytest.param(
+            {"name": "generative_network", "components": 5000, "hidden": [512, 512], "steps": 3},
+            columns(10, 20),
+            {"components": 5, "hidden": [4]},
+            id="generative network",
+        ),
+    ],
+)
+def test_a_fit_takes_about_what_was_forecast(
+    mechanism: dict[str, Any], sizes: dict[str, int], small: dict[str, Any]
+) -> None:
+    order = {"mechanism": mechanism, "sizes": sizes, "workload": PAIRS, "small": small}
+    measured = subprocess.run(
+        [sys.executable, "-c", MEASURE, json.dumps(order)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    expected = forecast(mechanism, sizes)
+    assert expected is not None
+    assert expected / 2 < int(measured.stdout) < 2 * expected
