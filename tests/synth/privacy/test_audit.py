@@ -25,7 +25,8 @@ UNITS = UNITS_PER_RHO // 2
 DELTAS = (1e-3, 0.01, 0.05, 0.1, 0.2, 0.3)
 CONFIDENCE = 1e-8  # per bound; a run makes fewer than 100, so a false alarm is rarer than 1e-6
 
-ONE_ROUND = {"rounds": 1, "components": 1, "opening_share": 0.5}
+# Nearly all of the budget in one measurement: whatever is wrong with it shows most clearly there.
+ONE_ROUND = {"rounds": 1, "components": 1, "opening_share": 0.0, "selection_share": 0.05}
 TINY_NETWORK = {"latent": 1, "hidden": [], "steps": 1}
 AUDITED: dict[str, dict[str, Any]] = {
     "gaussian": {"name": "gaussian"},
@@ -37,9 +38,18 @@ AUDITED: dict[str, dict[str, Any]] = {
     "rap": {"name": "rap", **ONE_ROUND, "steps": 1},
     "rap_softmax": {"name": "rap_softmax", **ONE_ROUND, "steps": 1},
     "relaxed_projection": {"name": "relaxed_projection", "components": 1, "steps": 1},
-    "gem_pub": {"name": "gem_pub", "pretraining_steps": 1, **ONE_ROUND, **TINY_NETWORK},
+    "gem_pub": {
+        "name": "gem_pub",
+        "pretraining_steps": 1,
+        **ONE_ROUND,
+        **TINY_NETWORK,
+        "learning_rate": 0.1,
+    },
     "generative_network": {"name": "generative_network", "components": 1, **TINY_NETWORK},
 }
+# From equal shares the first two move whatever they measure; one step of a network shows most where
+# it starts at the shares of the rows with the canary.
+PUBLIC_ROWS = {"pmw_pub": [[0], [1]], "pep_pub": [[0], [1]], "gem_pub": [[0], [0], [0], [1]]}
 QUICK = ("gaussian", "mwem", "pep")
 """One run takes about a millisecond; `make audit` gives the others as many."""
 PAIRS = {
@@ -55,7 +65,8 @@ def outputs(
     spec = release(mechanism, workload=[{"type": "marginals", "k": 1}])
     table, queries = coded_table(SCHEMA, rows), compile_workload(spec.workload, SCHEMA)
     vault = Vault(table, protection=protection, budget=runs * UNITS, journal=MemoryJournal())
-    public = coded_table(SCHEMA, [[0], [1]]) if spec.mechanism.needs_public_data else None
+    rows_of = PUBLIC_ROWS.get(mechanism["name"])
+    public = None if rows_of is None else coded_table(SCHEMA, rows_of)
     job = Job(
         vault, domain_of(SCHEMA), queries, queries, 4, 0.0, UNITS, lambda done, total: None, public
     )
