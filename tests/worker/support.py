@@ -17,12 +17,12 @@ from uuid import UUID
 
 import httpx
 import numpy as np
-from sqlalchemy import URL, make_url, text
+from sqlalchemy import URL, text
 
 from service.app import create_app
 from service.config import Settings
 from service.context import Context
-from service.db import enable_app_login, migrate, open_engine
+from service.db import enable_app_login, open_engine
 from service.embedded import Command, wait_until
 from service.keys.schemas import SCOPES
 from service.keys.service import create_key
@@ -31,6 +31,7 @@ from service.ledger.chain import verify_chain
 from service.ledger.records import Account, Operation, Reservation
 from service.logging import build_logger
 from service.server import Server
+from tests.service.api.support import create_database
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
@@ -242,7 +243,7 @@ def running_stack(
     server_url: str, broker_url: str, folder: Path, **changes: str
 ) -> Iterator[Stack]:
     """A database of its own, and the service in a thread of its own."""
-    owner_url = _create_database(server_url)
+    owner_url = create_database(server_url)
     app_url = enable_app_login(owner_url, password="correct horse").set(drivername="postgresql")
     environment = {
         "PATH": os.environ["PATH"],
@@ -280,16 +281,3 @@ def running_stack(
         server.should_exit = True
         thread.join(timeout=PATIENCE)
         stack.owner.dispose()
-
-
-def _create_database(server_url: str) -> URL:
-    name = f"worker_{uuid.uuid4().hex}"
-    engine = open_engine(make_url(server_url).set(database="postgres"))
-    with engine.connect() as connection:
-        connection.execution_options(isolation_level="AUTOCOMMIT").execute(
-            text(f"CREATE DATABASE {name}")
-        )
-    engine.dispose()
-    owner_url = make_url(server_url).set(database=name)
-    migrate(owner_url)
-    return owner_url

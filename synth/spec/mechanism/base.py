@@ -1,6 +1,7 @@
 """What all mechanisms share: how they are described, and the plans by which they spend."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -47,8 +48,8 @@ class MechanismSpec(Spec):
     two_level: ClassVar[bool] = False
 
     measure: Workload | None = None
-    """What is measured with noise; the workload itself where not given. What is measured and what
-    is asked are two things: everything asked is answered from the model fitted to what is measured."""
+    """What is measured with noise; the mechanism's own choice where not given. What is measured and
+    what is asked are two things: everything asked is answered from the model fitted to what is measured."""
 
     @classmethod
     def catalogue_name(cls) -> str:
@@ -59,9 +60,9 @@ class MechanismSpec(Spec):
         """The marginals to measure for those that are asked, where nobody named others."""
         return asked
 
+    @abstractmethod
     def plan(self, measured: Sequence[tuple[str, ...]], units: int) -> Any:
         """Divide a budget over the operations on those marginals, rounding down."""
-        raise NotImplementedError
 
     def memory_bytes(
         self,
