@@ -12,10 +12,13 @@ export SCRIM_BENCHMARK_DATA := $(abspath $(DATA))
 # How large a table `make bench-service` uploads.
 UPLOAD_MIB ?= 2048
 
-# What `make bench-products` runs; all sets and all epsilons of the papers where nothing is named.
+# What `make bench-products` and `make bench-mixed` run; all sets, all epsilons and as many runs as the
+# papers have where nothing is named.
 SETS ?=
 EPSILONS ?=
-RUNS ?= 5
+RUNS ?=
+STUDIES ?= adult figure-1 crossover downstream speed
+GRID = $(if $(SETS),--set $(SETS)) $(if $(EPSILONS),--epsilon $(EPSILONS)) $(if $(RUNS),--runs $(RUNS))
 
 # How much `make soak` does; another SEED is another order of events.
 RELEASES ?= 50
@@ -25,7 +28,7 @@ WIPES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test audit test-long soak check format mutants bench bench-core bench-service bench-products revision clean
+.PHONY: help setup demo test audit test-long soak check format mutants bench bench-core bench-service bench-products bench-mixed revision clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -73,9 +76,13 @@ bench-service: setup ## an upload of 2 GiB (UPLOAD_MIB), free answers, releases 
 	$(BIN)/python -m benchmarks.service --upload-mib $(UPLOAD_MIB)
 
 bench-products: setup ## errors and times of whole releases (SETS, EPSILONS, RUNS); all of it takes days
-	$(BIN)/python -m benchmarks.products run $(if $(SETS),--set $(SETS)) $(if $(EPSILONS),--epsilon $(EPSILONS)) \
-	--runs $(RUNS)
+	$(BIN)/python -m benchmarks.products run $(GRID)
 	$(BIN)/python -m benchmarks.products report
+
+bench-mixed: setup ## errors and times with categories and numbers (SETS, EPSILONS, RUNS, STUDIES)
+	$(BIN)/python -m benchmarks.mixed run $(GRID)
+	for study in $(STUDIES); do $(BIN)/python -m benchmarks.mixed $$study $(if $(RUNS),--runs $(RUNS)) || exit 1; done
+	$(BIN)/python -m benchmarks.mixed report
 
 revision: setup ## start a migration: make revision NAME=what_changes
 	$(BIN)/alembic revision --rev-id $$(printf '%04d' $$(($$(ls migrations/versions/*.py | wc -l) + 1))) -m "$(NAME)"

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
-import numpy as np
 import torch
 
 from synth.device import choose_device
@@ -18,16 +17,15 @@ from synth.mechanisms import RUNNERS
 from synth.mechanisms.base import Cache, Job
 from synth.mechanisms.screen import Screened, screen_public_data
 from synth.models.released import AnswerTable, ReleasedModel
-from synth.models.support import Support
 from synth.privacy.journal import Journal, MemoryJournal, Operation
 from synth.privacy.vault import Vault
-from synth.queries import Marginal, QuerySet, compile_workload
+from synth.queries import QuerySet, compile_groups
 from synth.spec.budget import epsilon_of_units, rho_of_units
-from synth.spec.plan import Split, measured_marginals, plan, screen_of
+from synth.spec.plan import ReleasePlan, Split, plan, screen_of
 from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
-from synth.table import Chunk, Table, align, draw_values
+from synth.table import Chunk, Table, align
 
 __all__ = ["Journal", "MemoryJournal", "Operation", "Progress", "Release", "run"]
 
@@ -79,16 +77,16 @@ def run(
     """
     units = release.budget.units(delta)
     public_schema = None if public is None else public.schema
-    split = plan(release, table.schema, protection, units, public=public_schema)
+    planned = plan(release, table.schema, protection, units, public=public_schema)
     aligned = None if public is None else align(public, table.schema)
     journal = MemoryJournal() if journal is None else journal
     vault = Vault(table, protection=protection, budget=units, journal=journal)
-    queries = compile_workload(release.workload, table.schema)
+    queries = compile_groups(planned.asked, table.schema)
     model, screened = _learn(
         release,
         table.schema,
         vault,
-        split,
+        planned,
         queries,
         progress,
         public=aligned,
@@ -97,10 +95,9 @@ def run(
     )
     rows, certified = None, None
     if release.rows is not None:
-        codes = model.sample_codes(release.rows, seed)
+        rows = model.sample(release.rows, seed)
         if release.outputs.certify is not None:
-            certified = _certify(release, vault, split, queries, model, codes)
-        rows = draw_values(table.schema, codes, np.random.default_rng([seed, 1]))
+            certified = _certify(release, vault, planned.split, queries, model, rows)
     vault.close()
     return Release(
         rows=rows,
@@ -116,7 +113,7 @@ def _learn(
     release: ReleaseSpec,
     schema: Schema,
     door: Door,
-    split: Split,
+    planned: ReleasePlan,
     queries: QuerySet,
     progress: Callable[[Progress], None],
     *,
@@ -125,24 +122,22 @@ def _learn(
     cache: Cache | None,
 ) -> tuple[ReleasedModel, Screened | None]:
     """Count the rows, screen the public data if asked, then let the mechanism measure and fit."""
-    domain = Domain.of(schema)
-    rows = door.count_rows(budget=split.row_count)
+    rows = door.count_rows(budget=planned.split.row_count)
     screen, screened = screen_of(release), None
     if screen is not None:
         assert public is not None
         screened = screen_public_data(
-            door, screen, queries, public, rows=rows.value, budget=split.screen
+            door, screen, queries, public, rows=rows.value, budget=planned.split.screen
         )
     job = Job(
         door=door,
-        domain=domain,
+        schema=schema,
+        domain=Domain.of(schema),
         queries=queries,
-        candidates=QuerySet(
-            Marginal.of(names, domain) for names in measured_marginals(release, schema)
-        ),
+        candidates=compile_groups(planned.measured, schema),
         rows=rows.value,
         rows_sigma=rows.sigma,
-        budget=split.mechanism,
+        plan=planned.spending,
         progress=lambda done, total: progress(Progress(done, total, door.spent)),
         public=public,
         device=device,
@@ -158,18 +153,13 @@ def _certify(
     split: Split,
     queries: QuerySet,
     model: ReleasedModel,
-    codes: dict[str, Any],
+    rows: Chunk,
 ) -> dict[str, float]:
     """docs/privacy.md, section 5: alpha bounds the largest error with the asked confidence."""
     assert release.rows is not None and release.outputs.certify is not None
-    drawn = Support(
-        Domain.of(model.schema),
-        {name: torch.from_numpy(column) for name, column in codes.items()},
-        torch.ones(release.rows, dtype=torch.int64),
-    )
     found = door.certify(
         queries,
-        queries.on_support(drawn).numpy(),
+        queries.count(Table(model.schema, [rows])),
         released_rows=release.rows,
         rows=model.rows,
         budget=split.certify,

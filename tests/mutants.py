@@ -35,7 +35,7 @@ MUTANTS = (
     Mutant(
         "k is not counted in the division of the budget",
         "synth/spec/mechanism/adaptive.py",
-        "// (rounds * self.per_round)",
+        "// (rounds * per_round)",
         "// rounds",
         (MECHANISMS, PLAN),
     ),
@@ -93,7 +93,7 @@ MUTANTS = (
     ),
     Mutant(
         "replace-one priced as add/remove",
-        "synth/queries/marginal.py",
+        "synth/spec/sensitivity.py",
         'moved = 2 if protection.relation == "replace_one" else 1',
         "moved = 1",
         (SENSITIVITY,),
@@ -108,10 +108,35 @@ MUTANTS = (
     Mutant(
         "the number of synthetic rows taken from the data",
         "synth/run.py",
-        "codes = model.sample_codes(release.rows, seed)",
-        "codes = model.sample_codes("
-        "sum(len(next(iter(c.values()))) for c in table.chunks()), seed)",
+        "rows = model.sample(release.rows, seed)",
+        "rows = model.sample(sum(len(next(iter(c.values()))) for c in table.chunks()), seed)",
         (MECHANISMS,),
+    ),
+    Mutant(
+        "dyadic cells closed on both sides",
+        "synth/queries/binary_tree.py",
+        "        self._finest.add({r.name: r.codes(columns[r.column]) for r in self._plan.readings})\n",
+        "        codes = {r.name: r.codes(columns[r.column]) for r in self._plan.readings}\n"
+        "        self._finest.add(codes)\n"
+        "        for r in self._plan.readings:\n"
+        "            on_edge = np.isin(columns[r.column], (r.edges or ())[1:-1])\n"
+        "            closed = {**codes, r.name: codes[r.name] - 1}\n"
+        "            self._finest.add({name: column[on_edge] for name, column in closed.items()})\n",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "the levels of a tree are not stacked",
+        "synth/spec/workload/binary_tree.py",
+        "of_partition(CELLS_OF_A_TABLE, protection).stacked(tables)",
+        "of_partition(CELLS_OF_A_TABLE, protection)",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "predicates are not stacked",
+        "synth/spec/sensitivity.py",
+        "l2_squared=count * rows**2",
+        "l2_squared=rows**2",
+        (SENSITIVITY,),
     ),
     Mutant(
         "(t-1) dropped from the sensitivity of a hedge draw",

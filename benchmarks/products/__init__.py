@@ -1,5 +1,4 @@
-"""`make bench-products`: errors and times of whole releases on public data.
+"""`make bench-products`: errors and times of whole releases of marginals on public data.
 
-`sets` says what is compared, `job` runs one release, `grid` runs many and keeps what it finds in a
-file of JSON lines (`outcomes`), and `report` turns that file into tables and plots (`plots`).
+`sets` says what is compared, and `report` writes what `benchmarks.comparison` found.
 """

@@ -6,12 +6,16 @@ Measuring goes on where it was broken off: what the results file already has is 
 import argparse
 from pathlib import Path
 
-from benchmarks.products.grid import EPSILONS, RUNS, Grid, run_grid
-from benchmarks.products.outcomes import read
+from benchmarks.comparison.grid import run_grid
+from benchmarks.comparison.options import add_grid_options, add_names, grid_of
+from benchmarks.comparison.outcomes import read
 from benchmarks.products.report import write_report
 from benchmarks.products.sets import COMPARISONS
 
 RESULTS = Path("docs/results/products.jsonl")
+EPSILONS = (0.1, 0.15, 0.2, 0.25, 0.5, 1.0)
+"""Those of the papers."""
+RUNS = 5
 
 
 def parse() -> argparse.Namespace:
@@ -26,12 +30,8 @@ def parse() -> argparse.Namespace:
     shared.add_argument("--results", type=Path, default=RESULTS, help="file of JSON lines")
 
     run = commands.add_parser("run", parents=[shared], help="run a grid of releases")
-    names = [comparison.name for comparison in COMPARISONS]
-    run.add_argument("--set", nargs="+", choices=names, default=names, metavar="SET", dest="sets")
-    run.add_argument("--epsilon", nargs="+", type=float, default=EPSILONS, dest="epsilons")
-    run.add_argument("--mechanism", nargs="+", default=None, dest="mechanisms")
-    run.add_argument("--runs", type=int, default=RUNS)
-    run.add_argument("--again", action="store_true", help="also run what the file already has")
+    add_names(run, "set", [comparison.name for comparison in COMPARISONS])
+    add_grid_options(run, epsilons=EPSILONS, runs=RUNS)
 
     report = commands.add_parser("report", parents=[shared], help="write tables and plots")
     report.add_argument("--output", type=Path, default=RESULTS.parent, help="folder")
@@ -43,8 +43,7 @@ def main() -> None:
     given = parse()
     if given.command == "run":
         chosen = [comparison for comparison in COMPARISONS if comparison.name in given.sets]
-        grid = Grid(given.epsilons, given.runs, given.mechanisms)
-        run_grid(chosen, grid, results=given.results, again=given.again)
+        run_grid(chosen, grid_of(given), results=given.results, again=given.again)
     else:
         write_report(COMPARISONS, read(given.results), given.output)
 

@@ -1,14 +1,20 @@
 """Tables and plots of what was measured, for the terminal and for the documentation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.products.outcomes import Outcomes
-from benchmarks.products.plots import save_plot
-from benchmarks.products.sets import Comparison
-from benchmarks.products.summary import ErrorEstimates, Summary, summarise
-from benchmarks.report import markdown_table, print_table
+from benchmarks.comparison.outcomes import Outcomes
+from benchmarks.comparison.plots import Mark, save_plot
+from benchmarks.comparison.problem import Comparison
+from benchmarks.comparison.summary import Summary, summarise
+from benchmarks.comparison.tables import (
+    Figures,
+    Reference,
+    at_largest_epsilon,
+    beside_references,
+    by_epsilon,
+    size_of,
+)
 
 INTRODUCTION = """# Benchmark of whole releases
 
@@ -27,17 +33,6 @@ make bench-products SETS="adult loans" EPSILONS="0.5 1" RUNS=3
 ```
 """
 
-
-@dataclass(frozen=True)
-class Reference:
-    """What other public code reaches on the same queries, measured once."""
-
-    name: str
-    largest_error: float
-    mean_error: float
-    seconds: float | str
-
-
 REFERENCES = {
     ("adult", 1.0): (
         Reference("GEM, the paper's code, 100 rounds", 0.0216, 2.4e-4, 601.0),
@@ -50,15 +45,6 @@ REFERENCES = {
 """By comparison and epsilon."""
 
 
-@dataclass(frozen=True)
-class Figures:
-    """A table with its title."""
-
-    title: str
-    header: list[str]
-    rows: list[list[object]]
-
-
 def write_report(comparisons: Sequence[Comparison], outcomes: Outcomes, folder: Path) -> None:
     """Print all tables; write products.md and one plot for each comparison that was measured."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -68,109 +54,40 @@ def write_report(comparisons: Sequence[Comparison], outcomes: Outcomes, folder: 
         if not summaries:
             continue
         plot = f"products-{comparison.name}.svg"
-        save_plot(comparison.title, summaries, folder / plot)
+        save_plot(comparison.title, _marks(summaries), folder / plot)
         tables = _tables(comparison, summaries)
         for table in tables:
-            print_table(f"{comparison.title}: {table.title}", table.header, table.rows)
-        sections.append(_section(comparison, _about(outcomes, comparison), plot, tables))
+            table.show(comparison.title)
+        sections.append(_section(comparison, size_of(outcomes, comparison), plot, tables))
     (folder / "products.md").write_text("\n".join(sections))
 
 
-def _about(outcomes: Outcomes, comparison: Comparison) -> str:
-    """How large the problem is, and a warning where the figures are not of one kind."""
-    found = [o for task, o in outcomes.items() if task.comparison == comparison.name]
-    size = f"{found[0].rows:,} private rows, {found[0].queries:,} queries."
-    states = len({outcome.code for outcome in found})
-    warning = f" **Measured with {states} different states of the code.**" if states > 1 else ""
-    return size + warning
+def _marks(summaries: Sequence[Summary]) -> list[Mark]:
+    """The answers above, the released rows below."""
+    answers = [Mark("of the model's answers", s.mechanism, s.epsilon, s.answers) for s in summaries]
+    rows = [
+        Mark("of the released rows", s.mechanism, s.epsilon, s.released_rows)
+        for s in summaries
+        if s.released_rows is not None
+    ]
+    return answers + rows
 
 
-def _section(comparison: Comparison, about: str, plot: str, tables: list[Figures]) -> str:
+def _section(comparison: Comparison, size: str, plot: str, tables: list[Figures]) -> str:
     parts = [
         f"## {comparison.title}",
-        f"{about} `--set {comparison.name}`",
+        f"{size} `--set {comparison.name}`",
         f"![Error against epsilon: {comparison.title}]({plot})",
+        *(table.in_markdown() for table in tables),
     ]
-    for table in tables:
-        title = table.title[0].upper() + table.title[1:]
-        parts += [f"{title}:", markdown_table(table.header, table.rows)]
     return "\n\n".join(parts) + "\n"
 
 
 def _tables(comparison: Comparison, summaries: list[Summary]) -> list[Figures]:
     """All figures at the largest epsilon, other code beside them, and errors at every epsilon."""
-    largest = max(summary.epsilon for summary in summaries)
-    at_largest = [summary for summary in summaries if summary.epsilon == largest]
-    tables = [_details(largest, at_largest)]
+    tables = [at_largest_epsilon(summaries)]
     for (name, epsilon), references in REFERENCES.items():
         ours = [summary for summary in summaries if summary.epsilon == epsilon]
         if name == comparison.name and ours:
-            tables.append(_beside_references(epsilon, ours, references))
-    if any(summary.epsilon != largest for summary in summaries):
-        tables.append(_by_epsilon(summaries))
-    return tables
-
-
-def _details(epsilon: float, summaries: list[Summary]) -> Figures:
-    return Figures(
-        f"epsilon {epsilon:g}",
-        [
-            *("", "answers: max", "answers: mean", "rows: max", "rows: mean"),
-            *("seconds", "processor seconds", "runs"),
-        ],
-        [
-            [
-                summary.mechanism,
-                *(summary.answers.max, summary.answers.mean),
-                *_of_rows(summary),
-                *(summary.seconds, summary.processor_seconds, summary.runs),
-            ]
-            for summary in summaries
-        ],
-    )
-
-
-def _of_rows(summary: Summary) -> tuple[object, object]:
-    released = summary.released_rows
-    return ("–", "–") if released is None else (released.max, released.mean)
-
-
-def _beside_references(
-    epsilon: float, ours: list[Summary], references: Sequence[Reference]
-) -> Figures:
-    """Answers and rows of ours apart: most other code releases rows, which err more."""
-    return Figures(
-        f"beside other public code, epsilon {epsilon:g}; its figures were measured once, elsewhere, so "
-        "seconds compare only roughly",
-        ["", "max error", "mean error", "seconds"],
-        [
-            *(
-                [f"{summary.mechanism}: {source}", errors.max, errors.mean, summary.seconds]
-                for summary in ours
-                for source, errors in (
-                    ("answers", summary.answers),
-                    ("rows", summary.released_rows),
-                )
-                if errors is not None
-            ),
-            *([r.name, r.largest_error, r.mean_error, r.seconds] for r in references),
-        ],
-    )
-
-
-def _by_epsilon(summaries: list[Summary]) -> Figures:
-    """Max and mean error of the answers, a column for each epsilon."""
-    epsilons = sorted({summary.epsilon for summary in summaries})
-    found = {(s.mechanism, s.epsilon): s.answers for s in summaries}
-    return Figures(
-        "max and mean error of the answers at each epsilon",
-        ["", *(f"{epsilon:g}" for epsilon in epsilons)],
-        [
-            [mechanism, *(_pair(found.get((mechanism, epsilon))) for epsilon in epsilons)]
-            for mechanism in dict.fromkeys(s.mechanism for s in summaries)
-        ],
-    )
-
-
-def _pair(errors: ErrorEstimates | None) -> str:
-    return "–" if errors is None else f"{errors.max.mean:.2g} / {errors.mean.mean:.2g}"
+            tables.append(beside_references(ours, references))
+    return tables + by_epsilon(summaries)

@@ -1,12 +1,11 @@
 """What is compared: private tables, the marginals asked of them, and the mechanisms that compete."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
+from benchmarks.comparison.problem import Comparison, Problem
 from benchmarks.data import (
     ADULT_PUBLIC_COLUMNS,
     DataSet,
@@ -17,6 +16,7 @@ from benchmarks.data import (
     adult_split,
     loans,
 )
+from synth.spec.workload import Marginals
 
 HISTOGRAM = ("mwem", "pep")
 WITHOUT_HISTOGRAM = (
@@ -33,25 +33,6 @@ PRIVATE_BASELINE = ("gem", "relaxed_projection")
 
 ORDER = 3
 MARGINAL_SEED = 0
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A private table, what is asked of it, and perhaps a public table that assists."""
-
-    private: DataSet
-    marginals: list[tuple[str, ...]]
-    public: DataSet | None = None
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Mechanisms that compete on one problem, which is read when its turn comes."""
-
-    name: str
-    title: str
-    mechanisms: tuple[str, ...]
-    load: Callable[[], Problem]
 
 
 def all_marginals(data: DataSet) -> list[tuple[str, ...]]:
@@ -74,12 +55,17 @@ def random_marginals(data: DataSet, count: int) -> list[tuple[str, ...]]:
     return [small[position] for position in chosen]
 
 
+def named(marginals: list[tuple[str, ...]]) -> list[Marginals]:
+    """The workload that asks for these marginals."""
+    return [Marginals(type="marginals", attributes=[list(names) for names in marginals])]
+
+
 def _whole(data: DataSet, public: DataSet | None = None) -> Problem:
-    return Problem(data, all_marginals(data), public)
+    return Problem(data, named(all_marginals(data)), public)
 
 
 def _sampled(data: DataSet, count: int, public: DataSet | None = None) -> Problem:
-    return Problem(data, random_marginals(data, count), public)
+    return Problem(data, named(random_marginals(data, count)), public)
 
 
 def _adult_with_public_rows() -> Problem:

@@ -1,6 +1,5 @@
 """Questions to a released model: answered by a worker, at no cost, from what was released."""
 
-import math
 from typing import Any
 from uuid import UUID
 
@@ -16,8 +15,9 @@ from service.models import ReleaseRow
 from service.releases.schemas import MAX_ANSWERS, ModelAnswers, Question, SampleRequest
 from service.releases.service import find_visible
 from synth.spec.errors import SpecError
+from synth.spec.plan import refuse_types, refuse_unreadable
 from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Attribute, CategoricalColumn, Schema
+from synth.spec.schema import Schema
 
 
 async def answer(
@@ -45,17 +45,20 @@ def _check_question(context: Context, release_id: UUID, caller: Caller, question
     with context.transaction() as work:
         release = _finished(find_visible(work.session, release_id, caller))
         schema = schema_of(datasets.get(work.session, release.dataset_id))
+        spec = ReleaseSpec.model_validate(release.spec)
     if not isinstance(schema, Schema):
         raise SpecError("the model of groups of individuals answers no such questions")
-    _refuse_too_many(question, schema)
+    _refuse_impossible(question, spec, schema)
 
 
-def _refuse_too_many(question: Question, schema: Schema) -> None:
-    """Refuse a workload that no answer has room for, as soon as that is certain."""
+def _refuse_impossible(question: Question, release: ReleaseSpec, schema: Schema) -> None:
+    """Refuse a workload that the model cannot answer, or that no answer has room for."""
+    refuse_types(question.workload, release.mechanism)
     answers = 0
     for item in question.workload:
-        for names in item.expand(schema):
-            answers += math.prod(_cells(schema.attribute(name)) for name in names)
+        for group in item.expand(schema):
+            refuse_unreadable(group, release.mechanism, schema)
+            answers += group.size(schema)
             if answers > MAX_ANSWERS:
                 message = (
                     f"the workload has more than {MAX_ANSWERS:,} queries; ask for fewer or smaller "
@@ -64,14 +67,6 @@ def _refuse_too_many(question: Question, schema: Schema) -> None:
                 raise Invalid(
                     message, errors=[FieldError(loc=["body", "workload"], message=message)]
                 )
-
-
-def _cells(column: Attribute) -> int:
-    if not isinstance(column, CategoricalColumn) and column.bins is None:
-        raise SpecError(
-            f"column {column.name!r} has no bins, so the model has no cells to answer from"
-        )
-    return column.size
 
 
 def _check_sample(context: Context, release_id: UUID, caller: Caller) -> None:

@@ -12,7 +12,9 @@ from synth.mechanisms import (
     pep,
     pep_pub,
     pmw_pub,
+    private_gsd,
     rap,
+    rap_plus_plus,
     rap_softmax,
     relaxed_projection,
 )
@@ -28,7 +30,9 @@ from synth.spec.mechanism import (
     Pep,
     PepPub,
     PmwPub,
+    PrivateGsd,
     Rap,
+    RapPlusPlus,
     RapSoftmax,
     RelaxedProjection,
 )
@@ -45,5 +49,7 @@ RUNNERS: dict[type[MechanismSpec], Callable[[Job, Any], Model]] = {
     PmwPub: pmw_pub.run,
     PepPub: pep_pub.run,
     GemPub: gem_pub.run,
+    PrivateGsd: private_gsd.run,
+    RapPlusPlus: rap_plus_plus.run,
 }
 """Which function runs which specification."""

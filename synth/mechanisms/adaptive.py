@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from synth.door import Measurement, weighted_average
 from synth.mechanisms.base import Job
-from synth.queries import Marginal, QueryGroup, QuerySet, Single
-from synth.spec.mechanism import AdaptiveSpec
+from synth.queries import QueryGroup, QuerySet, Single, compile_groups
+from synth.spec.mechanism import AdaptiveSpec, Rounds
 
 
 class Learner(Protocol):
@@ -31,10 +31,10 @@ class Learner(Protocol):
 
 def adaptive_measurements(job: Job, spec: AdaptiveSpec, learner: Learner) -> None:
     """T rounds of: select what the learner answers worst, measure it, update the learner."""
-    plan = spec.plan([group.attributes for group in job.candidates.groups], job.budget)
-    available = job.candidates.size if spec.select == "queries" else len(job.candidates.groups)
-    per_round = min(plan.per_round, available)
-    measurements = _open(job, plan.opening)
+    plan = job.plan
+    assert isinstance(plan, Rounds)
+    per_round = min(plan.per_round, len(job.candidates.candidates(spec.select)))
+    measurements = _open(job, plan)
     if measurements:
         learner.update(measurements, measurements)
     for finished in range(plan.rounds):
@@ -44,7 +44,7 @@ def adaptive_measurements(job: Job, spec: AdaptiveSpec, learner: Learner) -> Non
             job.candidates, expected, budget=plan.select, among=spec.select, k=per_round
         )
         newest = [
-            job.door.measure(_candidate(job.candidates, index, spec), budget=plan.measure)
+            job.door.measure(job.candidates.candidate(index, spec.select), budget=plan.measure)
             for index in chosen
         ]
         measurements += newest
@@ -52,17 +52,10 @@ def adaptive_measurements(job: Job, spec: AdaptiveSpec, learner: Learner) -> Non
     job.progress(plan.rounds, plan.rounds)
 
 
-def _open(job: Job, budget: int) -> list[Measurement]:
-    """Measure every one-way marginal once, if the plan has a budget for it."""
-    columns = job.candidates.attributes if budget else ()
-    return [job.door.measure(Marginal.of((name,), job.domain), budget=budget) for name in columns]
-
-
-def _candidate(candidates: QuerySet, index: int, spec: AdaptiveSpec) -> QueryGroup | Single:
-    if spec.select == "marginals":
-        return candidates.groups[index]
-    group, position = candidates.locate(index)
-    return Single(candidates.groups[group], position)
+def _open(job: Job, plan: Rounds) -> list[Measurement]:
+    """Measure the distributions of single columns once, if the plan has a budget for it."""
+    opened = compile_groups(plan.opened, job.schema)
+    return [job.door.measure(group, budget=plan.opening) for group in opened.groups]
 
 
 @dataclass(frozen=True)

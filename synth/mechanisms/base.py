@@ -7,8 +7,10 @@ from typing import Protocol
 import torch
 
 from synth.domain import Domain
-from synth.door import Door
+from synth.door import Door, Measurement
 from synth.queries import QuerySet
+from synth.spec.mechanism import OneShot, Plan
+from synth.spec.schema import Schema
 from synth.table import Table
 
 CPU = torch.device("cpu")
@@ -29,6 +31,7 @@ class Job:
     """One run of a mechanism."""
 
     door: Door
+    schema: Schema
     domain: Domain
     queries: QuerySet
     """What is asked."""
@@ -38,8 +41,8 @@ class Job:
     """The number of rows: public, or measured with noise."""
     rows_sigma: float
     """Standard deviation of that number; 0 where it is public."""
-    budget: int
-    """Units of 1e-12 rho the mechanism may spend."""
+    plan: Plan
+    """How it spends its budget."""
     progress: Callable[[int, int], None]
     """Told how many rounds of how many are done."""
     public: Table | None = None
@@ -48,3 +51,12 @@ class Job:
     """Where a model is fitted."""
     cache: Cache | None = None
     """Where what was learnt from public data is kept for the next job."""
+
+
+def measure_once(job: Job) -> list[Measurement]:
+    """Measure every candidate, each for its share of the budget."""
+    assert isinstance(job.plan, OneShot)
+    return [
+        job.door.measure(group, budget=budget)
+        for group, budget in zip(job.candidates.groups, job.plan.measure, strict=True)
+    ]

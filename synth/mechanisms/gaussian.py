@@ -7,15 +7,15 @@ Algorithm: the budget is divided evenly over the marginals; rho = sum D_r^2 / (2
 from synth.mechanisms.base import Job
 from synth.models.noisy_marginals import NoisyMarginal, NoisyMarginals
 from synth.queries import Marginal
-from synth.spec.mechanism import Gaussian
+from synth.spec.mechanism import Gaussian, OneShot
 
 
 def run(job: Job, spec: Gaussian) -> NoisyMarginals:
     """Measure each candidate marginal with an equal share of the budget."""
     groups = job.candidates.groups
-    plan = spec.plan([group.attributes for group in groups], job.budget)
+    assert isinstance(job.plan, OneShot)
     measured = []
-    for done, (group, budget) in enumerate(zip(groups, plan.measure, strict=True)):
+    for done, (group, budget) in enumerate(zip(groups, job.plan.measure, strict=True)):
         assert isinstance(group, Marginal)
         job.progress(done, len(groups))
         noisy = job.door.measure(group, budget=budget)

@@ -19,7 +19,7 @@ from synth.mechanisms.base import Job
 from synth.mechanisms.projection import AboveThreshold, Measured, MixtureLearner, Objective
 from synth.models.generators import GeneratorNetwork
 from synth.models.product import ProductMixture
-from synth.spec.mechanism import Gem, GenerativeSpec
+from synth.spec.mechanism import Gem, GenerativeSpec, Rounds
 
 ERROR_MEMORY = 0.5
 """The paper's beta for the moving average of the largest errors (appendix D.3)."""
@@ -52,7 +52,8 @@ class GenerativeLearner(MixtureLearner):
     ) -> None:
         super().__init__(network, job, spec, known=known)
         self._spec = spec
-        self._rounds = spec.plan([g.attributes for g in job.candidates.groups], job.budget).rounds
+        assert isinstance(job.plan, Rounds)
+        self._rounds = job.plan.rounds
         self._round = 0
         self._largest_error: float | None = None
         self._average: dict[str, torch.Tensor] | None = None

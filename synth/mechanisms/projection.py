@@ -9,6 +9,7 @@ that are off by more than gamma, until there are none.
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Protocol, Self
 
@@ -18,9 +19,10 @@ from numpy.typing import NDArray
 
 from synth.domain import Domain
 from synth.door import Measurement, weighted_average
-from synth.mechanisms.base import Job
+from synth.mechanisms.base import Job, measure_once
 from synth.models.generators import Generator
 from synth.models.product import ProductMixture
+from synth.models.relaxed import RelaxedRows
 from synth.queries import Marginal, QueryGroup, QuerySet, Single
 from synth.spec.mechanism import MixtureSpec, OneShotMixtureSpec
 
@@ -64,7 +66,7 @@ class Measured:
         for measurement in measurements:
             repeated.setdefault(measurement.query, []).append(measurement)
         averaged = [weighted_average(each) for each in repeated.values()]
-        queries = QuerySet(dict.fromkeys(_group_of(m.query) for m in averaged))
+        averaged, queries = _without_the_unmeasured(averaged)
         picked = _positions(queries, averaged)
         is_whole = torch.equal(picked, torch.arange(queries.size))
         values = np.concatenate([m.values for m in averaged]) / rows
@@ -74,8 +76,14 @@ class Measured:
 
     def answers(self, generator: Generator) -> torch.Tensor:
         """The mixture's answers to what was measured."""
-        everything = self._queries.on_product(generator.fitted())
-        return everything if self._picked is None else everything.index_select(0, self._picked)
+        return self._pick(self._queries.on_product(generator.fitted()))
+
+    def on_relaxed(self, rows: RelaxedRows) -> torch.Tensor:
+        """The answers of rows with soft edges to what was measured."""
+        return self._pick(self._queries.on_relaxed(rows))
+
+    def _pick(self, answers: torch.Tensor) -> torch.Tensor:
+        return answers if self._picked is None else answers.index_select(0, self._picked)
 
 
 class NoiseBand:
@@ -186,12 +194,7 @@ def descend(generator: Generator, optimiser: torch.optim.Optimizer, loss: torch.
 
 def project_once(job: Job, spec: OneShotMixtureSpec, generator: Generator) -> ProductMixture:
     """Measure every candidate once, then fit the generator to all of it."""
-    plan = spec.plan([group.attributes for group in job.candidates.groups], job.budget)
-    measurements = [
-        job.door.measure(group, budget=budget)
-        for group, budget in zip(job.candidates.groups, plan.measure, strict=True)
-    ]
-    MixtureLearner(generator, job, spec).fit(measurements, report=job.progress)
+    MixtureLearner(generator, job, spec).fit(measure_once(job), report=job.progress)
     return generator.released()
 
 
@@ -222,6 +225,25 @@ def _shares_of(name: str, size: int, measurements: Sequence[Measurement]) -> NDA
             counts = measurement.values.reshape(query.sizes).sum(axis=others)
             best, least_noise = np.maximum(counts, max(noise, 1e-3) / 2), noise
     return np.asarray(best / best.sum(), dtype=np.float64)
+
+
+def _without_the_unmeasured(
+    measurements: Sequence[Measurement],
+) -> tuple[list[Measurement], QuerySet]:
+    """Groups of which single queries were measured are cut down to these, where they can be."""
+    singles: dict[QueryGroup, list[int]] = {}
+    for measurement in measurements:
+        query = measurement.query
+        if isinstance(query, Single) and not query.group.is_whole:
+            singles.setdefault(query.group, []).append(query.index)
+    smaller = {group: group.only(indices) for group, indices in singles.items()}
+    place = {
+        Single(group, index): Single(smaller[group], position)
+        for group, indices in singles.items()
+        for position, index in enumerate(indices)
+    }
+    found = [replace(m, query=place[m.query]) if m.query in place else m for m in measurements]
+    return found, QuerySet(dict.fromkeys(_group_of(m.query) for m in found))
 
 
 def _group_of(query: QueryGroup | Single) -> QueryGroup:

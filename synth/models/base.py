@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from synth.queries import QuerySet
+from synth.spec.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -27,14 +28,14 @@ class Model(Protocol):
     def answer(self, queries: QuerySet) -> Answers:
         """Answers to queries, asked or not, at no further cost."""
 
-    def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
-        """Coded rows drawn from the model."""
+    def sample(self, rows: int, rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
+        """Rows drawn from the model: codes, or stored values where it has them."""
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Everything the model consists of, as plain arrays."""
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], rows: int) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
         """The model that `to_arrays` described."""
 
 

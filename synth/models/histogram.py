@@ -12,6 +12,7 @@ from synth.domain import Domain
 from synth.models.base import Answers
 from synth.models.sampling import draw_systematically
 from synth.queries import QuerySet
+from synth.spec.schema import Schema
 
 
 @dataclass
@@ -68,7 +69,7 @@ class Histogram:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], rows: int) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
         """The histogram that `to_arrays` described."""
         weights = torch.from_numpy(arrays["weights"].astype(np.float64))
         domain = Domain(tuple(arrays["names"].tolist()), tuple(weights.shape))

@@ -20,6 +20,7 @@ from synth.domain import Domain
 from synth.models.base import Answers
 from synth.queries import QuerySet
 from synth.spec.errors import SpecError
+from synth.spec.schema import Schema
 
 Table = NDArray[np.float64]
 
@@ -90,7 +91,7 @@ class NoisyMarginals:
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], rows: int) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
         """The model that `to_arrays` described."""
         marginals = tuple(
             NoisyMarginal(

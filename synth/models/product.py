@@ -14,6 +14,7 @@ from synth.models.base import Answers
 from synth.models.refinement import refine
 from synth.models.sampling import draw_systematically
 from synth.queries import QuerySet
+from synth.spec.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class ProductMixture:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], rows: int) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
         """The mixture that `to_arrays` described."""
         domain = Domain(tuple(arrays["names"].tolist()), tuple(arrays["sizes"].tolist()))
         return cls(domain, torch.from_numpy(arrays["probabilities"]))

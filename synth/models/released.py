@@ -1,7 +1,7 @@
 """A released model: answers further questions and draws more rows, at no further cost."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -15,6 +15,7 @@ from synth.models.base import Model
 from synth.models.histogram import Histogram
 from synth.models.noisy_marginals import NoisyMarginals
 from synth.models.product import ProductMixture
+from synth.models.rows import Rows
 from synth.models.support import Support
 from synth.queries import compile_workload
 from synth.spec.schema import Schema
@@ -23,7 +24,7 @@ from synth.table import Chunk, draw_values
 
 FORMAT = "scrim.model/1"
 KINDS: dict[str, type[Model]] = {
-    model.kind: model for model in (Histogram, NoisyMarginals, ProductMixture, Support)
+    model.kind: model for model in (Histogram, NoisyMarginals, ProductMixture, Rows, Support)
 }
 """Every model that can be saved, by the name it is saved under."""
 
@@ -61,21 +62,23 @@ class ReleasedModel:
             standard_errors=answers.standard_errors,
         )
 
-    def sample_codes(self, rows: int, seed: int) -> dict[str, NDArray[np.int64]]:
-        """Coded rows; attributes that were never asked about are drawn uniformly."""
+    def sample(self, rows: int, seed: int) -> Chunk:
+        """Exactly that many rows in the declared types."""
         rng = np.random.default_rng(seed)
-        codes = self.model.sample(rows, rng)
+        if isinstance(self.model, Rows):
+            return self.model.sample(rows, rng)
+        return self._values(self.model.sample(rows, rng), rows, rng)
+
+    def _values(
+        self, codes: Mapping[str, NDArray[Any]], rows: int, rng: np.random.Generator
+    ) -> Chunk:
+        """Numbers drawn inside their bins; attributes that were never asked about, uniformly."""
         domain = Domain.of(self.schema)
-        return {
+        everything = {
             name: codes[name] if name in codes else rng.integers(size, size=rows)
             for name, size in domain.size_of.items()
         }
-
-    def sample(self, rows: int, seed: int) -> Chunk:
-        """Exactly that many rows in the declared types, numbers drawn inside their bins."""
-        return draw_values(
-            self.schema, self.sample_codes(rows, seed), np.random.default_rng([seed, 1])
-        )
+        return draw_values(self.schema, everything, rng)
 
     def to_bytes(self) -> bytes:
         """The model as a NumPy archive of plain arrays."""
@@ -94,8 +97,9 @@ class ReleasedModel:
         about = json.loads(str(arrays.pop("about")))
         if about["format"] != FORMAT:
             raise ValueError(f"not a model of this version: {about['format']}")
-        model = KINDS[about["kind"]].from_arrays(arrays, about["rows"])
-        return cls(Schema.model_validate_json(json.dumps(about["schema"])), about["rows"], model)
+        schema = Schema.model_validate_json(json.dumps(about["schema"]))
+        model = KINDS[about["kind"]].from_arrays(arrays, rows=about["rows"], schema=schema)
+        return cls(schema, about["rows"], model)
 
     def save(self, path: Path) -> None:
         """Write the model to a file."""

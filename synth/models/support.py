@@ -12,6 +12,7 @@ from synth.domain import Domain
 from synth.models.base import Answers
 from synth.models.sampling import draw_systematically
 from synth.queries import QuerySet
+from synth.spec.schema import Schema
 from synth.table import Table
 
 CACHED_BYTES = 2**28
@@ -107,7 +108,7 @@ class Support:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], rows: int) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
         """The support that `to_arrays` described."""
         domain = Domain(tuple(arrays["names"].tolist()), tuple(arrays["sizes"].tolist()))
         codes = zip(domain.names, torch.from_numpy(arrays["codes"]), strict=True)

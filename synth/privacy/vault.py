@@ -71,6 +71,7 @@ class Vault:
         A group's score is its largest error (sensitivity: that of one query). Scores of groups with
         different sensitivities are divided by them (docs/privacy.md, section 3), in whole numbers.
         """
+        starts = queries.candidates(among)
         linf = [group.sensitivity(self.protection).linf for group in queries.groups]
         common = math.lcm(*(d for d in linf if d))  # 0: public counts, whose score is a constant
         factor = np.array([common // d if d else 1 for d in linf])
@@ -78,12 +79,10 @@ class Vault:
         def true_scores() -> Counts:
             errors: Counts = np.abs(self._true_all(queries) * FIXED_POINT - fixed_point(expected))
             errors *= np.repeat(factor, np.diff(queries.offsets))
-            if among == "queries":
-                return errors
-            return np.maximum.reduceat(errors, queries.offsets[:-1], dtype=np.int64)
+            return np.maximum.reduceat(errors, starts, dtype=np.int64)
 
         sampler = noise.noisy_top(common * FIXED_POINT, k, budget=budget)
-        asked = f"{k} of {queries.size if among == 'queries' else len(queries.groups)} {among}"
+        asked = f"{k} of {len(starts)} {among}"
         return [int(i) for i in self._perform("select", asked, sampler, true_scores).values]
 
     def hedge_draw(

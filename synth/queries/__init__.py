@@ -1,7 +1,20 @@
 """Query classes: what is counted, how sensitive it is, and how each kind of model answers it."""
 
-from synth.queries.group import QueryGroup, Sensitivity, Single
+from synth.queries.binary_tree import BinaryTree
+from synth.queries.conjunction import Conjunctions
+from synth.queries.group import QueryGroup, Single
+from synth.queries.halfspace import Halfspaces
 from synth.queries.marginal import Marginal
-from synth.queries.query_set import QuerySet, compile_workload
+from synth.queries.query_set import QuerySet, compile_groups, compile_workload
 
-__all__ = ["Marginal", "QueryGroup", "QuerySet", "Sensitivity", "Single", "compile_workload"]
+__all__ = [
+    "BinaryTree",
+    "Conjunctions",
+    "Halfspaces",
+    "Marginal",
+    "QueryGroup",
+    "QuerySet",
+    "Single",
+    "compile_groups",
+    "compile_workload",
+]

@@ -7,44 +7,48 @@ one marginal. A class answers many of its groups at once, because they share wor
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from synth.queries.features import Features
+from synth.spec.errors import SpecError
 from synth.spec.population import Protection
 from synth.spec.schema import Schema
+from synth.spec.sensitivity import Sensitivity, of_predicates
 
 if TYPE_CHECKING:
     from synth.models.histogram import Histogram
     from synth.models.product import ProductMixture
+    from synth.models.relaxed import RelaxedRows
     from synth.models.support import Support
 
 Counts = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Sensitivity:
-    """How far one privacy unit can move the counts of a group. Whole numbers, so exact."""
-
-    l1: int
-    l2_squared: int
-    linf: int
-
-
 class Counter(Protocol):
     """Counts over any number of rows, chunk by chunk."""
 
-    def add(self, codes: Mapping[str, NDArray[Any]]) -> None:
-        """Count the rows of one chunk."""
+    def add(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Count the rows of one chunk, read as the query class reads them."""
 
     def totals(self) -> list[Counts]:
         """The counts of each group."""
 
 
 class QueryGroup(ABC):
-    """Counting queries that are selected and measured together."""
+    """Counting queries that belong together.
+
+    Whether a row satisfies a query depends on that row alone, to the last bit: on nothing else in its
+    chunk, and on no order of summation. The sensitivities rest on it.
+    """
+
+    reads: ClassVar[Literal["codes", "numbers"]]
+    """Whether it counts discrete codes, or numbers as declared (categories as codes, missing as NaN)."""
+    is_whole: ClassVar[bool] = True
+    """Whether adaptive mechanisms select and measure all of it at once, or query by query."""
 
     attributes: tuple[str, ...]
 
@@ -72,23 +76,40 @@ class QueryGroup(ABC):
         """Something that counts these groups in one pass over the rows."""
 
     @classmethod
-    @abstractmethod
     def on_histogram(cls, groups: Sequence[Self], histogram: "Histogram") -> list[torch.Tensor]:
         """Answers, as fractions, on one weight per cell of the domain."""
+        _needs_numbers(groups)
 
     @classmethod
-    @abstractmethod
     def on_support(cls, groups: Sequence[Self], support: "Support") -> list[torch.Tensor]:
         """Answers, as fractions, on weighted rows; rows of equal weight are the special case."""
+        _needs_numbers(groups)
 
-    @abstractmethod
     def matching(self, index: int, support: "Support") -> torch.Tensor:
         """Positions of the weighted rows that satisfy one of the queries."""
+        _needs_numbers([self])
+
+    @classmethod
+    def on_product(cls, groups: Sequence[Self], mixture: "ProductMixture") -> torch.Tensor:
+        """Answers of all groups, one after another, differentiably, on a mixture of products."""
+        _needs_numbers(groups)
+
+    def only(self, queries: Sequence[int]) -> "QueryGroup":
+        """Some of its queries, of a group that is not selected as a whole."""
+        raise NotImplementedError(f"{self.name} is selected and measured as a whole")
 
     @classmethod
     @abstractmethod
-    def on_product(cls, groups: Sequence[Self], mixture: "ProductMixture") -> torch.Tensor:
-        """Answers of all groups, one after another, differentiably, on a mixture of products."""
+    def on_relaxed(cls, groups: Sequence[Self], rows: "RelaxedRows") -> torch.Tensor:
+        """Answers of all groups, one after another, differentiably, on rows with soft edges."""
+
+    @abstractmethod
+    def features(self, schema: Schema) -> Features:
+        """Which queries a row satisfies, in a form in which one changed cell is quickly told."""
+
+
+def _needs_numbers(groups: Sequence[QueryGroup]) -> NoReturn:
+    raise SpecError(f"{groups[0].name} is about numbers, and this model has only their bins")
 
 
 @dataclass(frozen=True)
@@ -110,5 +131,4 @@ class Single:
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
         """A single predicate moves by at most one for each row of the unit, under either relation."""
-        rows = protection.rows
-        return Sensitivity(l1=rows, l2_squared=rows**2, linf=rows)
+        return of_predicates(1, protection)

@@ -4,26 +4,32 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 
 from synth.domain import Domain
-from synth.queries.group import QueryGroup, Sensitivity
+from synth.queries.features import CellFeatures
+from synth.queries.group import QueryGroup
 from synth.queries.marginal_counter import MarginalCounter
 from synth.queries.marginal_products import products_of
+from synth.queries.reading import Reading
 from synth.spec.population import Protection
 from synth.spec.schema import CategoricalColumn, Schema
+from synth.spec.sensitivity import Sensitivity, of_partition
 
 if TYPE_CHECKING:
     from synth.models.histogram import Histogram
     from synth.models.product import ProductMixture
+    from synth.models.relaxed import RelaxedRows
     from synth.models.support import Support
 
 
 @dataclass(frozen=True)
 class Marginal(QueryGroup):
     """All cells of the cross table of some attributes, the last attribute varying fastest."""
+
+    reads: ClassVar[Literal["codes", "numbers"]] = "codes"
 
     attributes: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -42,17 +48,11 @@ class Marginal(QueryGroup):
     @property
     def name(self) -> str:
         """The attributes' names, quoted where they contain a comma."""
-        return ",".join(f'"{a}"' if "," in a or '"' in a else a for a in self.attributes)
+        return joined(self.attributes)
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
-        """docs/privacy.md, section 3: a row sits in one cell, and replacing it moves two cells."""
-        rows = protection.rows
-        moved = 2 if protection.relation == "replace_one" else 1
-        if self.size == 1:
-            # The only cell counts all rows: replacing a unit moves it by what the row count moves.
-            only = protection.row_count_sensitivity
-            return Sensitivity(l1=only, l2_squared=only**2, linf=only)
-        return Sensitivity(l1=moved * rows, l2_squared=moved * rows**2, linf=rows)
+        """A row sits in one cell."""
+        return of_partition(self.size, protection)
 
     def labels(self, schema: Schema) -> Iterator[str]:
         """Such as `sex=F & age=[20, 30)`."""
@@ -86,6 +86,23 @@ class Marginal(QueryGroup):
     def on_product(cls, groups: Sequence["Marginal"], mixture: "ProductMixture") -> torch.Tensor:
         """A few matrix products for the whole workload."""
         return products_of(tuple(groups), mixture.domain).answers(mixture)
+
+    @classmethod
+    def on_relaxed(cls, groups: Sequence["Marginal"], rows: "RelaxedRows") -> torch.Tensor:
+        """Every row is a product distribution over the softly edged codes of its columns."""
+        names = dict.fromkeys(name for group in groups for name in group.attributes)
+        readings = [Reading.of(rows.schema.attribute(name)) for name in names]
+        return cls.on_product(groups, rows.mixture(readings))
+
+    def features(self, schema: Schema) -> CellFeatures:
+        """One table."""
+        axes = tuple(Reading.of(schema.attribute(name)) for name in self.attributes)
+        return CellFeatures([axes])
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names side by side, quoted where they contain a comma."""
+    return ",".join(f'"{name}"' if "," in name or '"' in name else name for name in names)
 
 
 def _code_labels(schema: Schema, name: str) -> list[str]:

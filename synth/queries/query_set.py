@@ -2,21 +2,33 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
 
 from synth.domain import Domain
-from synth.queries.group import Counts, QueryGroup
+from synth.queries.binary_tree import BinaryTree
+from synth.queries.conjunction import Conjunctions
+from synth.queries.group import Counts, QueryGroup, Single
+from synth.queries.halfspace import Halfspaces
 from synth.queries.marginal import Marginal
 from synth.spec.schema import Schema
-from synth.spec.workload import WorkloadItem
+from synth.spec.workload import (
+    ConjunctionGroup,
+    Group,
+    HalfspaceGroup,
+    MarginalGroup,
+    TreeGroup,
+    WorkloadItem,
+    expand,
+)
 from synth.table import Table
 
 if TYPE_CHECKING:
     from synth.models.histogram import Histogram
     from synth.models.product import ProductMixture
+    from synth.models.relaxed import RelaxedRows
     from synth.models.support import Support
 
 
@@ -50,13 +62,29 @@ class QuerySet:
         group = int(np.searchsorted(self.offsets, query, side="right")) - 1
         return group, query - int(self.offsets[group])
 
+    def candidates(self, among: Literal["marginals", "queries"]) -> Counts:
+        """Where each thing that can be selected starts in the flat vector: a group, or a query."""
+        if among == "queries":
+            return np.arange(self.size)
+        starts = [
+            start if group.is_whole else np.arange(start, start + group.size)
+            for group, start in zip(self.groups, self.offsets, strict=False)
+        ]
+        return np.hstack(starts)
+
+    def candidate(self, index: int, among: Literal["marginals", "queries"]) -> QueryGroup | Single:
+        """One of the things that can be selected."""
+        group, position = self.locate(int(self.candidates(among)[index]))
+        whole = among == "marginals" and self.groups[group].is_whole
+        return self.groups[group] if whole else Single(self.groups[group], position)
+
     def count(self, table: Table) -> Counts:
         """True counts over the whole table, chunk by chunk. Only the door may call this."""
         positions = self._positions()
         counters = {cls: cls.counter([self.groups[i] for i in at]) for cls, at in positions.items()}
-        for codes in table.codes(self.attributes):
-            for counter in counters.values():
-                counter.add(codes)
+        for codes, numbers in table.read(codes=self._read("codes"), numbers=self._read("numbers")):
+            for cls, counter in counters.items():
+                counter.add(codes if cls.reads == "codes" else numbers)
         return np.concatenate(self._by_class(lambda cls, groups: counters[cls].totals()))
 
     def on_histogram(self, histogram: "Histogram") -> torch.Tensor:
@@ -69,14 +97,28 @@ class QuerySet:
 
     def on_product(self, mixture: "ProductMixture") -> torch.Tensor:
         """Answers, as fractions and differentiably, on a mixture of products."""
+        return self._joined(lambda cls, groups: cls.on_product(groups, mixture))
+
+    def on_relaxed(self, rows: "RelaxedRows") -> torch.Tensor:
+        """Answers, as fractions and differentiably, on rows with soft edges."""
+        return self._joined(lambda cls, groups: cls.on_relaxed(groups, rows))
+
+    def _joined(
+        self, answer: Callable[[type[QueryGroup], Sequence[Any]], torch.Tensor]
+    ) -> torch.Tensor:
         positions = self._positions()
         if len(positions) == 1:  # the usual case, without cutting and joining a large tensor
-            return next(iter(positions)).on_product(self.groups, mixture)
+            return answer(next(iter(positions)), self.groups)
         return self._concatenate(
             lambda cls, groups: list(
-                torch.split(cls.on_product(groups, mixture), [group.size for group in groups])
+                torch.split(answer(cls, groups), [group.size for group in groups])
             )
         )
+
+    def _read(self, form: str) -> list[str]:
+        """The attributes that some query reads in that form."""
+        names = (name for g in self.groups if g.reads == form for name in g.attributes)
+        return list(dict.fromkeys(names))
 
     def _by_class(
         self, answer: Callable[[type[QueryGroup], Sequence[Any]], list[Any]]
@@ -102,8 +144,20 @@ class QuerySet:
         return torch.cat(self._by_class(answer))
 
 
+def compile_groups(groups: Iterable[Group], schema: Schema) -> QuerySet:
+    """What groups of the public contract mean for data of that schema."""
+    return QuerySet(COMPILERS[type(group)](group, schema) for group in groups)
+
+
 def compile_workload(items: Sequence[WorkloadItem], schema: Schema) -> QuerySet:
     """The groups of a workload, each once, in order."""
-    domain = Domain.of(schema)
-    marginals = dict.fromkeys(names for item in items for names in item.expand(schema))
-    return QuerySet(Marginal.of(names, domain) for names in marginals)
+    return compile_groups(expand(items, schema), schema)
+
+
+COMPILERS: dict[type[Group], Callable[[Any, Schema], QueryGroup]] = {
+    MarginalGroup: lambda group, schema: Marginal.of(group.attributes, Domain.of(schema)),
+    TreeGroup: BinaryTree.of,
+    ConjunctionGroup: Conjunctions.of,
+    HalfspaceGroup: Halfspaces.of,
+}
+"""Which query class stands for which group."""

@@ -5,7 +5,10 @@ The limits are those that the fits keep. How often a number is held at once was 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+
+from synth.spec.schema import Schema
+from synth.spec.workload import Group
 
 MAX_ENTRIES = 2**23
 """Largest table of joint probabilities held at once, in numbers of four bytes: 32 MiB."""
@@ -32,32 +35,29 @@ BYTES_PER_QUERY = 44
 """Value, noise, place among all cells, answer, residual, and their gradients."""
 
 
-def cells_of(marginals: Iterable[tuple[str, ...]], sizes: Mapping[str, int]) -> int:
-    """The number of cells of some marginals together."""
-    return sum(math.prod(sizes[name] for name in marginal) for marginal in marginals)
+def queries_of(groups: Iterable[Group], schema: Schema) -> int:
+    """The number of queries of some groups together."""
+    return sum(group.size(schema) for group in groups)
 
 
-def histogram_bytes(
-    marginals: Sequence[tuple[str, ...]], sizes: Mapping[str, int], *, copies: int
-) -> int:
-    """One weight for every combination of the attributes in some marginals."""
-    used = {name for marginal in marginals for name in marginal}
-    return DOUBLE * copies * math.prod(sizes[name] for name in used)
+def histogram_bytes(groups: Iterable[Group], schema: Schema, *, copies: int) -> int:
+    """One weight for every combination of the attributes in some groups."""
+    used = {name for group in groups for name in group.attributes}
+    return DOUBLE * copies * math.prod(schema.sizes[name] for name in used)
 
 
-def joint_table_bytes(
-    components: int, marginals: Sequence[tuple[str, ...]], sizes: Mapping[str, int]
-) -> int:
+def joint_table_bytes(components: int, groups: Iterable[Group], schema: Schema) -> int:
     """The tables from which a mixture's answers to larger marginals are multiplied.
 
     One- and two-way marginals are multiplied from the probabilities themselves.
     """
-    ordered = [sorted(marginal, key=sizes.__getitem__) for marginal in marginals]
-    leading = {tuple(names[:-1]) for names in ordered if len(names) > 2}
-    entries = components * cells_of(leading, sizes)
+    tables = [table for group in groups for table in group.tables(schema)]
+    ordered = [sorted(table.items(), key=lambda axis: axis[1]) for table in tables]
+    leading = {tuple(axes[:-1]) for axes in ordered if len(axes) > 2}
+    entries = components * sum(math.prod(size for _, size in axes) for axes in leading)
     if entries > KEPT_TABLES * MAX_ENTRIES:
         return SINGLE * RECOMPUTED_TABLES * MAX_ENTRIES
-    following = components * sum(sizes[names[-1]] for names in ordered if len(names) > 2)
+    following = components * sum(axes[-1][1] for axes in ordered if len(axes) > 2)
     return SINGLE * (entries + following)
 
 
@@ -71,3 +71,11 @@ def network_bytes(components: int, *, latent: int, hidden: Sequence[int], output
     weights += (given + 1) * outputs
     kept = ACTIVATION_COPIES * components * activations
     return round(SINGLE * (kept + WEIGHT_COPIES * weights))
+
+
+def rows_bytes(rows: int, schema: Schema, groups: Sequence[Group]) -> int:
+    """A table that is searched: its cells and their codes, and the counts of what is measured."""
+    codes = 1 + max((len(group.tables(schema)) for group in groups), default=0)
+    cells = rows * len(schema.attributes) * codes
+    predicates = sum(group.size(schema) for group in groups if not group.is_whole)
+    return DOUBLE * (cells + rows * predicates) + BYTES_PER_QUERY * queries_of(groups, schema)

@@ -11,10 +11,19 @@ from dataclasses import dataclass
 
 from synth.spec.alignment import shared_schema
 from synth.spec.errors import DomainTooLarge, SpecError
-from synth.spec.mechanism import MAX_CELLS, MECHANISMS, PublicDataSpec, Screen
+from synth.spec.mechanism import (
+    MAX_CELLS,
+    MECHANISMS,
+    MechanismSpec,
+    Plan,
+    PublicDataSpec,
+    Screen,
+    Setting,
+)
 from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
-from synth.spec.schema import CategoricalColumn, Schema
+from synth.spec.schema import Schema
+from synth.spec.workload import Group, WorkloadItem, expand
 
 ROW_COUNT_SHARE = 0.01
 
@@ -55,6 +64,19 @@ def screen_of(release: ReleaseSpec) -> Screen | None:
     return release.mechanism.screen if isinstance(release.mechanism, PublicDataSpec) else None
 
 
+@dataclass(frozen=True)
+class ReleasePlan:
+    """Everything that is decided about a release before the data are touched."""
+
+    split: Split
+    asked: list[Group]
+    measured: list[Group]
+    """What the mechanism may measure: its own `measure`, or else its own choice."""
+    spending: Plan
+    memory_bytes: int | None
+    """About how much memory the fit needs."""
+
+
 def plan(
     release: ReleaseSpec,
     schema: Schema,
@@ -62,42 +84,68 @@ def plan(
     units: int,
     *,
     public: Schema | None = None,
-) -> Split:
-    """Divide the budget, or refuse, before anything is spent, a release that cannot work."""
-    check(release, schema, public=public)
-    split = split_budget(release, protection, units)
-    release.mechanism.plan(measured_marginals(release, schema), split.mechanism)
-    return split
-
-
-def measured_marginals(release: ReleaseSpec, schema: Schema) -> list[tuple[str, ...]]:
-    """The marginals the mechanism may measure: its own `measure`, or else its own choice."""
-    items = release.mechanism.measure or release.workload
-    named = list(dict.fromkeys(marginal for item in items for marginal in item.expand(schema)))
-    return named if release.mechanism.measure else release.mechanism.choose_measured(named)
-
-
-def check(release: ReleaseSpec, schema: Schema, *, public: Schema | None = None) -> None:
-    """Refuse, before anything is spent, a release that its mechanism cannot carry out."""
-    asked = [marginal for item in release.workload for marginal in item.expand(schema)]
-    measured = measured_marginals(release, schema)
-    used = dict.fromkeys(name for marginal in (*asked, *measured) for name in marginal)
-    for name in used:
-        column = schema.attribute(name)
-        if not isinstance(column, CategoricalColumn) and column.bins is None:
-            raise SpecError(f"column {name!r} needs bins: marginals are tables of discrete cells")
-    if release.mechanism.releases_rows:
+) -> ReleasePlan:
+    """Decide everything, or refuse, before anything is spent, a release that cannot work."""
+    mechanism = release.mechanism
+    refuse_types((*release.workload, *(mechanism.measure or ())), mechanism)
+    if mechanism.needs_bins:
         _refuse_unbinned(release, schema)
-        _refuse_large_domain(release, schema, list(used))
-    else:
-        _refuse_unmeasured(release, asked, measured)
-    _refuse_large_marginals(schema, list(used), dict.fromkeys((*asked, *measured)))
-    _refuse_unsuited_public_data(release, schema, public, list(used))
+    asked = _expand(release.workload, mechanism, schema)
+    named = _expand(mechanism.measure or [], mechanism, schema)
+    split = split_budget(release, protection, units)
+    setting = Setting(schema, protection, split.mechanism, release.expected_rows, asked)
+    measured = named or mechanism.choose_measured(setting)
+    _refuse_impossible(release, schema, asked, measured)
+    _refuse_unsuited_public_data(release, schema, public, [*asked, *measured])
     _refuse_empty_screen(release, schema, public, asked)
+    return ReleasePlan(
+        split=split,
+        asked=asked,
+        measured=measured,
+        spending=mechanism.plan(measured, setting),
+        memory_bytes=mechanism.memory_bytes(setting, measured),
+    )
+
+
+def _expand(items: Iterable[WorkloadItem], mechanism: MechanismSpec, schema: Schema) -> list[Group]:
+    groups = expand(items, schema)
+    for group in groups:
+        refuse_unreadable(group, mechanism, schema)
+    return groups
+
+
+def refuse_unreadable(group: Group, mechanism: MechanismSpec, schema: Schema) -> None:
+    """Refuse queries about numbers that are not declared in a form the mechanism's model can read."""
+    for name in group.attributes:
+        if group.needs_bins and name not in schema.sizes:
+            raise SpecError(f"column {name!r} needs bins: marginals are tables of discrete cells")
+    problem = group.unaligned(schema) if mechanism.needs_bins else None
+    if problem is not None:
+        raise SpecError(problem)
+
+
+def refuse_types(items: Iterable[WorkloadItem], mechanism: MechanismSpec) -> None:
+    """Refuse types of items that the mechanism's model has no answers to."""
+    for item in items:
+        if item.type not in mechanism.query_types:
+            names = ", ".join(m.catalogue_name() for m in MECHANISMS if item.type in m.query_types)
+            raise SpecError(
+                f"{mechanism.catalogue_name()} cannot answer {item.type}; mechanisms that can: {names}"
+            )
+
+
+def _refuse_impossible(
+    release: ReleaseSpec, schema: Schema, asked: list[Group], measured: list[Group]
+) -> None:
+    groups = list(dict.fromkeys((*asked, *measured)))
+    _refuse_large_domain(release, schema, groups)
+    _refuse_large_groups(schema, groups)
+    if not release.mechanism.releases_rows:
+        _refuse_unmeasured(release, asked, measured)
 
 
 def _refuse_unsuited_public_data(
-    release: ReleaseSpec, schema: Schema, public: Schema | None, used: list[str]
+    release: ReleaseSpec, schema: Schema, public: Schema | None, groups: list[Group]
 ) -> None:
     mechanism = release.mechanism
     if not isinstance(mechanism, PublicDataSpec):
@@ -107,7 +155,7 @@ def _refuse_unsuited_public_data(
     if public is None:
         raise SpecError(f"{mechanism.name} needs a public dataset; give public_dataset_id")
     shared = {column.name for column in shared_schema(schema, public).attributes}
-    missing = [name for name in used if name not in shared]
+    missing = [name for name in _columns_of(groups) if name not in shared]
     if missing and mechanism.needs_public_columns:
         raise SpecError(
             f"{mechanism.name} reweights the public rows, and they lack {', '.join(missing)}; ask "
@@ -117,12 +165,12 @@ def _refuse_unsuited_public_data(
 
 
 def _refuse_empty_screen(
-    release: ReleaseSpec, schema: Schema, public: Schema | None, asked: list[tuple[str, ...]]
+    release: ReleaseSpec, schema: Schema, public: Schema | None, asked: list[Group]
 ) -> None:
     if screen_of(release) is None or public is None:
         return
     shared = {column.name for column in shared_schema(schema, public).attributes}
-    if not any(shared.issuperset(marginal) for marginal in asked):
+    if not any(shared.issuperset(group.attributes) for group in asked):
         raise SpecError(
             "the screen compares marginals whose columns are all public, and the workload has none; "
             "leave mechanism.screen out, or ask about such columns"
@@ -130,31 +178,32 @@ def _refuse_empty_screen(
 
 
 def _refuse_unbinned(release: ReleaseSpec, schema: Schema) -> None:
+    if not release.mechanism.releases_rows:
+        return
     for column in schema.attributes:
-        if not isinstance(column, CategoricalColumn) and column.bins is None:
+        if column.name not in schema.sizes:
+            names = ", ".join(m.catalogue_name() for m in MECHANISMS if not m.needs_bins)
             raise SpecError(
                 f"column {column.name!r} needs bins: {release.mechanism.name} releases rows of discrete "
-                "cells and draws numbers inside them"
+                f"cells and draws numbers inside them; without bins, use {names}"
             )
 
 
-def _refuse_large_marginals(
-    schema: Schema, used: list[str], marginals: Iterable[tuple[str, ...]]
-) -> None:
-    sizes = {name: schema.attribute(name).size for name in used}
-    for marginal in marginals:
-        cells = math.prod(sizes[name] for name in marginal)
-        if cells > MAX_CELLS:
+def _refuse_large_groups(schema: Schema, groups: list[Group]) -> None:
+    for group in groups:
+        queries = group.size(schema)
+        if queries > MAX_CELLS:
             raise DomainTooLarge(
-                f"the marginal ({', '.join(marginal)}) has {cells:,} cells, more than {MAX_CELLS:,}; "
-                "name fewer columns, or declare wider bins"
+                f"the queries about ({', '.join(group.attributes)}) are {queries:,}, more than "
+                f"{MAX_CELLS:,}; name fewer columns, or declare wider bins"
             )
 
 
-def _refuse_large_domain(release: ReleaseSpec, schema: Schema, used: list[str]) -> None:
+def _refuse_large_domain(release: ReleaseSpec, schema: Schema, groups: list[Group]) -> None:
     if not release.mechanism.needs_histogram:
         return
-    cells = math.prod(schema.attribute(name).size for name in used)
+    used = _columns_of(groups)
+    cells = math.prod(schema.sizes[name] for name in used)
     if cells > MAX_CELLS:
         names = ", ".join(m.catalogue_name() for m in MECHANISMS if not m.needs_histogram)
         raise DomainTooLarge(
@@ -164,20 +213,22 @@ def _refuse_large_domain(release: ReleaseSpec, schema: Schema, used: list[str]) 
         )
 
 
-def _refuse_unmeasured(
-    release: ReleaseSpec, asked: list[tuple[str, ...]], measured: list[tuple[str, ...]]
-) -> None:
+def _columns_of(groups: list[Group]) -> list[str]:
+    return list(dict.fromkeys(name for group in groups for name in group.attributes))
+
+
+def _refuse_unmeasured(release: ReleaseSpec, asked: list[Group], measured: list[Group]) -> None:
     # One bit per measured marginal: a marginal is covered where its columns have a bit in common.
     holding: dict[str, int] = defaultdict(int)
-    for position, marginal in enumerate(measured):
-        for name in marginal:
+    for position, group in enumerate(measured):
+        for name in group.attributes:
             holding[name] |= 1 << position
-    for marginal in asked:
+    for group in asked:
         covering = -1
-        for name in marginal:
+        for name in group.attributes:
             covering &= holding[name]
         if not covering:
             raise SpecError(
                 f"{release.mechanism.name} answers from its measurements alone, and none covers "
-                f"({', '.join(marginal)}); add it to mechanism.measure"
+                f"({', '.join(group.attributes)}); add it to mechanism.measure"
             )

@@ -56,6 +56,9 @@ class ReleaseSpec(Spec):
     """What it may cost."""
     outputs: Outputs = Outputs()
     """What it contains."""
+    expected_rows: Annotated[int, Field(ge=1, le=10**12)] = 50_000
+    """About how many rows the private table has, as the curator may say it in public: an order of
+    magnitude. It decides nothing but the mechanism's own choices, such as what is measured."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Literal, Self
 
@@ -300,12 +301,22 @@ class Schema(Spec):
         """The columns that are released."""
         return tuple(c for c in self.columns if not isinstance(c, IdentifierColumn))
 
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """How many codes each column has that is categorical or has bins."""
+        return {
+            column.name: column.size
+            for column in self.attributes
+            if isinstance(column, CategoricalColumn) or column.bins is not None
+        }
+
     def attribute(self, name: str) -> Attribute:
         """The released column of that name."""
-        for column in self.attributes:
-            if column.name == name:
-                return column
-        raise KeyError(name)
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Attribute]:
+        return {column.name: column for column in self.attributes}
 
 
 class GroupTable(Spec):

@@ -8,7 +8,7 @@ Bytes (`bytestream`) become cells (`csv_file`, `parquet_file`, `cells`), cells b
 from synth.table.alignment import align
 from synth.table.chunk import Chunk, TableError, chunk_from_bytes, chunk_to_bytes
 from synth.table.csv_file import read_csv, write_csv
-from synth.table.encoding import draw_values
+from synth.table.encoding import draw_values, store_numbers, with_blank_identifiers
 from synth.table.parquet_file import read_parquet, write_parquet
 from synth.table.table import Table, limit_rows
 
@@ -23,6 +23,8 @@ __all__ = [
     "limit_rows",
     "read_csv",
     "read_parquet",
+    "store_numbers",
+    "with_blank_identifiers",
     "write_csv",
     "write_parquet",
 ]

@@ -73,6 +73,14 @@ class CategoricalCodec:
         """The codes themselves."""
         return stored
 
+    def numbers(self, stored: Array) -> Array:
+        """The codes themselves: a category has no other number."""
+        return stored
+
+    def from_numbers(self, numbers: Array) -> Array:
+        """The codes that `numbers` gave, in the stored type."""
+        return np.clip(np.rint(numbers), 0, self.column.size - 1).astype(self.dtype)
+
     def draw(self, codes: Codes, rng: np.random.Generator) -> Array:
         """The codes themselves, in the stored type."""
         return codes.astype(self.dtype)
@@ -91,19 +99,28 @@ class IntegerCodec:
 
     def encode(self, cells: Any) -> Array:
         """Distances from `lower`, clamped and then rounded."""
-        lower, upper = self.column.lower, self.column.upper
-        numbers = numbers_of(cells, column=self.column.name)
-        missing = np.isnan(numbers)
-        whole = np.rint(np.clip(np.where(missing, lower, numbers), lower, upper))
-        # Subtracted as integers: a difference beyond 2**53 has no exact float.
-        codes = whole.astype(np.int64) - lower
-        codes[missing] = self._missing
-        return np.asarray(codes, self.dtype)
+        return self.from_numbers(numbers_of(cells, column=self.column.name))
 
     def decode(self, stored: Array) -> Any:
         """Whole numbers as an Arrow int64 array, missing as null."""
         missing = stored > self._range
         return pa.array(stored.astype(np.int64) + self.column.lower, pa.int64(), mask=missing)
+
+    def numbers(self, stored: Array) -> Array:
+        """The declared numbers as float64, which has every whole number up to 2**53; missing as NaN."""
+        numbers = stored.astype(np.float64) + self.column.lower
+        numbers[stored > self._range] = np.nan
+        return numbers
+
+    def from_numbers(self, numbers: Array) -> Array:
+        """What is stored of numbers: rounded, clamped, missing kept where it may be."""
+        lower, upper = self.column.lower, self.column.upper
+        missing = np.isnan(numbers)
+        whole = np.rint(np.clip(np.where(missing, lower, numbers), lower, upper))
+        # Subtracted as integers: a difference beyond 2**53 has no exact float.
+        stored = whole.astype(np.int64) - lower
+        stored[missing] = self._missing
+        return np.asarray(stored, self.dtype)
 
     def discretise(self, stored: Array) -> Array:
         """The bin of each value; missing is the last code."""
@@ -147,23 +164,34 @@ class RealCodec:
 
     def encode(self, cells: Any) -> Array:
         """The numbers, clamped; a negative zero becomes zero."""
-        numbers = numbers_of(cells, column=self.column.name)
+        return self.from_numbers(numbers_of(cells, column=self.column.name))
+
+    def numbers(self, stored: Array) -> Array:
+        """The numbers themselves; missing as NaN."""
+        return stored
+
+    def from_numbers(self, numbers: Array) -> Array:
+        """What is stored of numbers: clamped, missing kept where it may be."""
         # Every NaN becomes the same one: which NaN Arrow gives for a cell may depend on the others.
         missing = np.nan if self.column.nullable else self.column.lower
-        numbers = np.where(np.isnan(numbers), missing, numbers)
-        return np.clip(numbers, self.column.lower, self.column.upper) + 0.0
+        kept = np.where(np.isnan(numbers), missing, numbers)
+        return np.clip(kept, self.column.lower, self.column.upper) + 0.0
 
     def decode(self, stored: Array) -> Any:
         """Numbers as an Arrow float64 array, rounded to the declared digits, missing as null."""
-        if self.decimals is not None:
-            stored = round_within(stored, self.column.lower, self.column.upper, self.decimals)
-        return pa.array(stored, pa.float64(), mask=np.isnan(stored))
+        return pa.array(self.rounded(stored), pa.float64(), mask=np.isnan(stored))
 
     def discretise(self, stored: Array) -> Array:
         """The bin of each value; missing is the last code."""
         bins = np.searchsorted(self._edges[1:-1], stored, side="right")
         bins[np.isnan(stored)] = len(self._edges) - 1
         return bins.astype(smallest_unsigned(self.column.size - 1))
+
+    def rounded(self, stored: Array) -> Array:
+        """The numbers with the declared digits, which a release has."""
+        if self.decimals is None:
+            return stored
+        return round_within(stored, self.column.lower, self.column.upper, self.decimals)
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Numbers drawn uniformly from their bins, and rounded without leaving them."""
@@ -240,16 +268,31 @@ def locate_columns(schema: Schema, found: Sequence[str]) -> list[int]:
 
 def draw_values(schema: Schema, codes: Mapping[str, Codes], rng: np.random.Generator) -> Chunk:
     """A chunk whose numbers are drawn uniformly inside the bins that the discrete codes name."""
-    chunk: dict[str, Array] = {}
-    lengths = {len(array) for array in codes.values()}
-    if len(lengths) != 1:
+    if len({len(array) for array in codes.values()}) != 1:
         raise TableError("the codes of all columns must have one length")
-    for column in schema.columns:
-        if isinstance(column, IdentifierColumn):
-            chunk[column.name] = np.zeros(max(lengths), DIGEST)
-        else:
-            chunk[column.name] = _draw_column(column, codes, rng)
-    return chunk
+    drawn = {column.name: _draw_column(column, codes, rng) for column in schema.attributes}
+    return with_blank_identifiers(schema, drawn)
+
+
+def store_numbers(schema: Schema, numbers: Mapping[str, Array]) -> Chunk:
+    """A chunk of numbers as a table reads them, in the declared types, bounds and digits."""
+    chunk: dict[str, Array] = {}
+    for column in schema.attributes:
+        codec = attribute_codec(column)
+        stored = codec.from_numbers(numbers[column.name])
+        chunk[column.name] = codec.rounded(stored) if isinstance(codec, RealCodec) else stored
+    return with_blank_identifiers(schema, chunk)
+
+
+def with_blank_identifiers(schema: Schema, attributes: Mapping[str, Array]) -> Chunk:
+    """A chunk of released columns: nobody in it is anybody."""
+    rows = len(next(iter(attributes.values())))
+    return {
+        column.name: np.zeros(rows, DIGEST)
+        if isinstance(column, IdentifierColumn)
+        else attributes[column.name]
+        for column in schema.columns
+    }
 
 
 def _draw_column(column: Attribute, codes: Mapping[str, Codes], rng: np.random.Generator) -> Array:

@@ -47,14 +47,27 @@ class Table:
 
     def codes(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
         """For each chunk the discrete codes of the named attributes, numbers as their bin."""
-        codecs = {name: self._discrete_codec(name) for name in names}
+        return (codes for codes, _ in self.read(codes=names, numbers=()))
 
-        def coded() -> Iterator[dict[str, Array]]:
+    def read(
+        self, *, codes: Sequence[str], numbers: Sequence[str]
+    ) -> Iterator[tuple[dict[str, Array], dict[str, Array]]]:
+        """For each chunk the discrete codes of some attributes, and the numbers of some.
+
+        A category's number is its code; a missing number is NaN.
+        """
+        coding = {name: self._discrete_codec(name) for name in codes}
+        numbering = {name: attribute_codec(_attribute(self._schema, name)) for name in numbers}
+
+        def read() -> Iterator[tuple[dict[str, Array], dict[str, Array]]]:
             for chunk in self.chunks():
-                yield {name: codec.discretise(chunk[name]) for name, codec in codecs.items()}
+                yield (
+                    {name: codec.discretise(chunk[name]) for name, codec in coding.items()},
+                    {name: codec.numbers(chunk[name]) for name, codec in numbering.items()},
+                )
 
         # The names are checked by the call itself, before anything is read.
-        return coded()
+        return read()
 
     def _discrete_codec(self, name: str) -> AttributeCodec:
         column = _attribute(self._schema, name)

@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.comparison.grid import Grid, run_grid
+from benchmarks.comparison.outcomes import Task, append, read
+from benchmarks.comparison.problem import Comparison, Problem
 from benchmarks.data import DataSet
-from benchmarks.products.grid import Grid, run_grid
-from benchmarks.products.outcomes import Task, append, read
 from benchmarks.products.report import write_report
-from benchmarks.products.sets import Comparison, Problem, all_marginals, random_marginals
+from benchmarks.products.sets import all_marginals, named, random_marginals
 from synth.table import Table
 from tests.support import coded_schema
 
@@ -26,7 +27,7 @@ def toy_data(rows: int, seed: int) -> DataSet:
 
 def toy_problem() -> Problem:
     private = toy_data(500, seed=0)
-    return Problem(private, all_marginals(private), public=toy_data(100, seed=1))
+    return Problem(private, named(all_marginals(private)), public=toy_data(100, seed=1))
 
 
 TOY = Comparison("toy", "A toy", ("gaussian", "mwem", "pmw_pub"), toy_problem)

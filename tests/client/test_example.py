@@ -12,7 +12,9 @@ from client.comparison import Share, contains, read_answers, read_rows, table_wi
 from client.demo import SHARES, UNPLANNED, release_body
 from client.example import COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions, write_example
 from client.records import Answer
-from synth.spec.plan import check
+from synth.spec.budget import UNITS_PER_RHO
+from synth.spec.plan import plan
+from synth.spec.population import Protection
 from synth.spec.release import ReleaseRequest
 from synth.spec.schema import CategoricalColumn, Schema
 
@@ -63,7 +65,7 @@ class TestExample:
     def test_the_release_is_one_that_works(self) -> None:
         schema = Schema.model_validate(SCHEMA)
         body = ReleaseRequest.model_validate(release_body("d1"))
-        check(body, schema)
+        plan(body, schema, Protection(), UNITS_PER_RHO)
         assert {name for question in QUESTIONS for name in question} == set(COLUMNS)
         assert math.prod(column.size for column in schema.attributes) < MOST_CELLS
 

@@ -128,6 +128,6 @@ def test_a_share_that_buys_nothing_is_refused() -> None:
     spec = screened("pmw_pub", share=1e-9)
     with pytest.raises(SpecError, match="screen"):
         plan(spec, SCHEMA, ADD_REMOVE, 10**6, public=SCHEMA)
-    split = plan(screened("pmw_pub"), SCHEMA, ADD_REMOVE, 10**12, public=SCHEMA)
+    split = plan(screened("pmw_pub"), SCHEMA, ADD_REMOVE, 10**12, public=SCHEMA).split
     assert split.screen == 10**11
     assert split.row_count + split.screen + split.mechanism + split.certify == 10**12

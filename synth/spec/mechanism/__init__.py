@@ -8,7 +8,15 @@ from typing import Annotated
 
 from synth.spec.base import ToldApartBy
 from synth.spec.mechanism.adaptive import DEFAULT_ROUNDS, AdaptiveSpec
-from synth.spec.mechanism.base import MAX_CELLS, MechanismSpec, OneShot, OneShotSpec, Rounds
+from synth.spec.mechanism.base import (
+    MAX_CELLS,
+    MechanismSpec,
+    OneShot,
+    OneShotSpec,
+    Plan,
+    Rounds,
+    Setting,
+)
 from synth.spec.mechanism.gaussian import Gaussian
 from synth.spec.mechanism.histogram import (
     EntropyProjectionSpec,
@@ -27,6 +35,7 @@ from synth.spec.mechanism.product import (
     RelaxedProjection,
 )
 from synth.spec.mechanism.public import GemPub, PepPub, PmwPub, PublicDataSpec, Screen
+from synth.spec.mechanism.rows import PrivateGsd, RapPlusPlus
 
 __all__ = [
     "DEFAULT_ROUNDS",
@@ -49,13 +58,17 @@ __all__ = [
     "OneShotSpec",
     "Pep",
     "PepPub",
+    "Plan",
     "PmwPub",
+    "PrivateGsd",
     "PublicDataSpec",
     "Rap",
+    "RapPlusPlus",
     "RapSoftmax",
     "RelaxedProjection",
     "Rounds",
     "Screen",
+    "Setting",
 ]
 
 Mechanism = Annotated[
@@ -69,7 +82,9 @@ Mechanism = Annotated[
     | GenerativeNetwork
     | PmwPub
     | PepPub
-    | GemPub,
+    | GemPub
+    | PrivateGsd
+    | RapPlusPlus,
     ToldApartBy("name"),
 ]
 """A mechanism with its parameters."""
@@ -86,5 +101,7 @@ MECHANISMS: tuple[type[MechanismSpec], ...] = (
     PmwPub,
     PepPub,
     GemPub,
+    PrivateGsd,
+    RapPlusPlus,
 )
 """Every mechanism, in the order of the catalogue."""

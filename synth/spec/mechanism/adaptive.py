@@ -8,48 +8,82 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from synth.spec.errors import SpecError
-from synth.spec.mechanism.base import MechanismSpec, Rounds
+from synth.spec.mechanism.base import MechanismSpec, Plan, Rounds, Setting
+from synth.spec.schema import Schema
+from synth.spec.workload import Group, MarginalGroup, TreeGroup
 
 DEFAULT_ROUNDS = 20
+OPENING_LEVELS = 5
+"""Levels of the trees by which numbers without bins are opened."""
 
 
 class AdaptiveSpec(MechanismSpec):
     """Parameters of the Adaptive Measurements loop (Liu, Vietri, Wu 2021, algorithm 1)."""
 
     rounds: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    """Number of rounds of select, measure, update. Where not given: one per marginal, to a limit."""
-    per_round: Annotated[int, Field(ge=1, le=1000)] = 1
-    """Number of queries or marginals selected and measured in each round."""
+    """Number of rounds of select, measure, update. Where not given: one per candidate, to a limit."""
+    per_round: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Number of queries or marginals selected and measured in each round. Where not given: one, or
+    several where the candidates are single queries of a large class."""
     selection_share: Annotated[float, Field(gt=0, lt=1)] = 0.25
     """The paper's alpha: how the budget of a round is split between selecting and measuring. The
     share of rho that goes to selecting is alpha^2 / (alpha^2 + (1 - alpha)^2)."""
     opening_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """Share of the budget for measuring all one-way marginals once, before the first round."""
+    """Share of the budget for measuring the distribution of every column once, before the first
+    round: one-way marginals, and binary trees of numbers without bins."""
     select: Literal["marginals", "queries"] = "marginals"
-    """Whether a round selects and measures whole marginals or, as in the paper, single cells."""
+    """Whether a round selects and measures whole marginals and trees or, as in the paper, single
+    cells. Ranges, prefixes and halfspaces are always single."""
 
-    def default_rounds(self, marginals: int, units: int) -> int:
-        """How many rounds there are where nobody said."""
-        return min(marginals, DEFAULT_ROUNDS)
+    def candidates(self, measured: Sequence[Group], schema: Schema) -> int:
+        """How many things a round can choose among."""
+        single = self.select == "queries"
+        return sum(g.size(schema) if single or not g.is_whole else 1 for g in measured)
 
-    def plan(self, measured: Sequence[tuple[str, ...]], units: int) -> Rounds:
+    def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
+        """How many rounds there are, and how many measurements in each, where nobody said."""
+        return DEFAULT_ROUNDS, 1
+
+    def pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
+        """How many rounds there are, and how many measurements in each."""
+        candidates = self.candidates(measured, setting.schema)
+        rounds, per_round = self.default_pace(measured, setting)
+        return (
+            self.rounds or max(1, min(rounds, candidates)),
+            self.per_round or max(1, min(per_round, candidates)),
+        )
+
+    def opened(self, measured: Sequence[Group], schema: Schema) -> tuple[Group, ...]:
+        """The distribution of every column that some candidate is about."""
+        if not self.opening_share:
+            return ()
+        names = dict.fromkeys(name for group in measured for name in group.attributes)
+        return tuple(
+            MarginalGroup((name,)) if name in schema.sizes else TreeGroup((name,), OPENING_LEVELS)
+            for name in names
+        )
+
+    def plan(self, measured: Sequence[Group], setting: Setting) -> Plan:
         """Divide over T k selections and measurements, which the paper's theorem 1 forgets to do."""
-        columns = {name for marginal in measured for name in marginal}
-        opening = math.floor(Fraction(self.opening_share) * units / len(columns))
-        rounds = self.rounds or self.default_rounds(len(measured), units)
-        each = (units - opening * len(columns)) // (rounds * self.per_round)
+        opened = self.opened(measured, setting.schema)
+        opening = (
+            math.floor(Fraction(self.opening_share) * setting.units / len(opened)) if opened else 0
+        )
+        rounds, per_round = self.pace(measured, setting)
+        each = (setting.units - opening * len(opened)) // (rounds * per_round)
         weight = self.selection_share**2 / (
             self.selection_share**2 + (1 - self.selection_share) ** 2
         )
         select = math.floor(weight * each)
         if min(select, each - select) < 1:
             raise SpecError(
-                f"{rounds} rounds of {self.per_round} leave no budget for each; ask for fewer rounds"
+                f"{rounds} rounds of {per_round} leave no budget for each; ask for fewer rounds"
             )
         return Rounds(
+            opened=opened if opening else (),
             opening=opening,
             rounds=rounds,
-            per_round=self.per_round,
-            select=select * self.per_round,
+            per_round=per_round,
+            select=select * per_round,
             measure=each - select,
         )

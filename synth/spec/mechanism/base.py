@@ -2,14 +2,17 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, get_args
+from typing import ClassVar, get_args
 
 from synth.spec.base import Spec
 from synth.spec.errors import SpecError
-from synth.spec.workload import Workload
+from synth.spec.population import Protection
+from synth.spec.schema import Schema
+from synth.spec.workload import Group, Workload
 
 MAX_CELLS = 20_000_000
 """Largest histogram a mechanism keeps in memory (160 MB at eight bytes a cell)."""
@@ -27,8 +30,10 @@ class OneShot:
 class Rounds:
     """A plan of T rounds of k selections and k measurements. Amounts are units of 1e-12 rho."""
 
+    opened: tuple[Group, ...]
+    """Groups about single columns that are measured once, before the first round."""
     opening: int
-    """Units for measuring each one-way marginal once, before the first round; 0 for none."""
+    """Units for measuring each of them."""
     rounds: int
     per_round: int
     select: int
@@ -37,12 +42,31 @@ class Rounds:
     """Units for measuring one of them."""
 
 
+Plan = OneShot | Rounds
+"""How a mechanism spends its budget."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is known before anything is spent: all that a mechanism's own choices may follow from."""
+
+    schema: Schema
+    protection: Protection
+    units: int
+    """The mechanism's budget, in units of 1e-12 rho."""
+    rows: int
+    """About how many rows there are, as declared."""
+    asked: list[Group]
+
+
 class MechanismSpec(Spec):
     """What all mechanisms share."""
 
     paper: ClassVar[str]
     query_types: ClassVar[tuple[str, ...]] = ("marginals",)
     releases_rows: ClassVar[bool] = True
+    needs_bins: ClassVar[bool] = True
+    """Whether it works on discrete domains alone, where numbers are their bins."""
     needs_histogram: ClassVar[bool] = False
     needs_public_data: ClassVar[bool] = False
     two_level: ClassVar[bool] = False
@@ -56,39 +80,45 @@ class MechanismSpec(Spec):
         """The value of `name` that stands for this mechanism."""
         return str(get_args(cls.model_fields["name"].annotation)[0])
 
-    def choose_measured(self, asked: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """The marginals to measure for those that are asked, where nobody named others."""
-        return asked
+    def choose_measured(self, setting: Setting) -> list[Group]:
+        """What to measure for what is asked, where nobody named it."""
+        return setting.asked
 
     @abstractmethod
-    def plan(self, measured: Sequence[tuple[str, ...]], units: int) -> Any:
-        """Divide a budget over the operations on those marginals, rounding down."""
+    def plan(self, measured: Sequence[Group], setting: Setting) -> Plan:
+        """Divide the budget over the operations on those groups, rounding down."""
 
-    def memory_bytes(
-        self,
-        sizes: Mapping[str, int],
-        measured: Sequence[tuple[str, ...]],
-        asked: Sequence[tuple[str, ...]],
-    ) -> int | None:
-        """About how much memory the fit needs at its peak, beside the program; None if unknown.
-
-        `sizes` has every attribute of the schema, asked about or not.
-        """
+    def memory_bytes(self, setting: Setting, measured: Sequence[Group]) -> int | None:
+        """About how much memory the fit needs at its peak, beside the program; None if unknown."""
         return None
 
 
 class OneShotSpec(MechanismSpec):
     """A mechanism that measures everything once, before it fits anything."""
 
-    def plan(self, measured: Sequence[tuple[str, ...]], units: int) -> OneShot:
-        """Each marginal's share, by its weight."""
-        weights = self.weights(measured)
-        whole = sum(weights)
-        shares = tuple(math.floor(weight / whole * units) for weight in weights)
-        if min(shares) < 1:
-            raise SpecError(f"the budget is too small for {len(measured)} marginals; ask for fewer")
-        return OneShot(measure=shares)
+    def plan(self, measured: Sequence[Group], setting: Setting) -> OneShot:
+        """Each group's share, by its weight."""
+        return divide(setting.units, self.weights(measured))
 
-    def weights(self, measured: Sequence[tuple[str, ...]]) -> list[Fraction]:
+    def weights(self, measured: Sequence[Group]) -> list[Fraction]:
         """How the budget is shared; equally, unless a mechanism knows better."""
         return [Fraction(1)] * len(measured)
+
+
+def divide(units: int, weights: Sequence[Fraction]) -> OneShot:
+    """A budget in parts of given weights, rounded down."""
+    whole = sum(weights)
+    shares = tuple(math.floor(weight / whole * units) for weight in weights)
+    if min(shares) < 1:
+        raise SpecError(f"the budget is too small for {len(weights)} measurements; ask for fewer")
+    return OneShot(measure=shares)
+
+
+def one_way_apart(measured: Sequence[Group], share: float) -> list[Fraction]:
+    """One-way groups share a part of their own: they are few, and everything rests on them."""
+    is_single = [len(group.attributes) == 1 for group in measured]
+    count = Counter(is_single)
+    if len(count) == 1:
+        return [Fraction(1)] * len(measured)
+    weight = {True: Fraction(share) / count[True], False: (1 - Fraction(share)) / count[False]}
+    return [weight[single] for single in is_single]

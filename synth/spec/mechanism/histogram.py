@@ -1,12 +1,14 @@
 """Mechanisms that reweight a distribution; these two keep one weight for every cell of the domain."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from synth.spec.mechanism.adaptive import AdaptiveSpec
+from synth.spec.mechanism.base import Setting
 from synth.spec.memory import histogram_bytes
+from synth.spec.workload import Group
 
 
 class MultiplicativeWeightsSpec(AdaptiveSpec):
@@ -29,15 +31,10 @@ class Mwem(MultiplicativeWeightsSpec):
     name: Literal["mwem"]
     """Always `mwem`."""
 
-    def memory_bytes(
-        self,
-        sizes: Mapping[str, int],
-        measured: Sequence[tuple[str, ...]],
-        asked: Sequence[tuple[str, ...]],
-    ) -> int:
+    def memory_bytes(self, setting: Setting, measured: Sequence[Group]) -> int:
         """The weights and their sum over the rounds; at the end also its average, if asked for."""
         copies = 3 if self.output == "average" else 2
-        return histogram_bytes([*measured, *asked], sizes, copies=copies)
+        return histogram_bytes([*measured, *setting.asked], setting.schema, copies=copies)
 
 
 class EntropyProjectionSpec(AdaptiveSpec):
@@ -59,11 +56,6 @@ class Pep(EntropyProjectionSpec):
     name: Literal["pep"]
     """Always `pep`."""
 
-    def memory_bytes(
-        self,
-        sizes: Mapping[str, int],
-        measured: Sequence[tuple[str, ...]],
-        asked: Sequence[tuple[str, ...]],
-    ) -> int:
+    def memory_bytes(self, setting: Setting, measured: Sequence[Group]) -> int:
         """The weights, which are changed in place."""
-        return histogram_bytes([*measured, *asked], sizes, copies=1)
+        return histogram_bytes([*measured, *setting.asked], setting.schema, copies=1)

@@ -1,17 +1,16 @@
 """Mechanisms that fit a mixture of product distributions."""
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from synth.spec.budget import rho_of_units
 from synth.spec.mechanism.adaptive import AdaptiveSpec
-from synth.spec.mechanism.base import MechanismSpec, OneShotSpec
+from synth.spec.mechanism.base import MechanismSpec, OneShotSpec, Setting, one_way_apart
+from synth.spec.mechanism.orders import by_forecast_error
 from synth.spec.memory import (
     BYTES_PER_QUERY,
     DOUBLE,
@@ -19,12 +18,24 @@ from synth.spec.memory import (
     OUTPUT_COPIES,
     SINGLE,
     TABLE_COPIES,
-    cells_of,
     joint_table_bytes,
     network_bytes,
+    queries_of,
 )
+from synth.spec.workload import Group
 
-ROUNDS_AT_ONE_RHO = 200
+ROUNDS_AT_ONE_RHO, STUDIED_ROWS, STUDIED_MARGINALS = 200, 50_000, 78
+"""Rounds that were best on a table of so many rows, with so many marginals to choose from."""
+
+
+def worth_measuring(candidates: int, setting: Setting) -> int:
+    """How many marginals are worth a measurement of their own (docs/defaults.md).
+
+    The more, the larger the budget and the table, and the more there are to tell apart.
+    """
+    signal = rho_of_units(setting.units) * (setting.rows / STUDIED_ROWS) ** 2
+    return round(ROUNDS_AT_ONE_RHO * math.sqrt(math.sqrt(signal) * candidates / STUDIED_MARGINALS))
+
 
 Steps = Annotated[int, Field(ge=1, le=100_000)]
 Rate = Annotated[float, Field(gt=0, le=10)]
@@ -32,6 +43,8 @@ Rate = Annotated[float, Field(gt=0, le=10)]
 
 class MixtureSpec(MechanismSpec):
     """A mixture of equally weighted product distributions."""
+
+    query_types: ClassVar[tuple[str, ...]] = ("marginals", "ranges", "binary_tree")
 
     components: Annotated[int, Field(ge=1, le=100_000)] = 1000
     """Number of product distributions in the mixture."""
@@ -41,31 +54,16 @@ class MixtureSpec(MechanismSpec):
     learning_rate: Rate = 0.1
     """Step size of the optimiser (Adam)."""
 
-    def choose_measured(self, asked: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """All one- and two-way marginals below the asked ones.
+    def choose_measured(self, setting: Setting) -> list[Group]:
+        """Marginals of the orders with the least forecast error; all else that is asked, as it is."""
+        return by_forecast_error(setting)
 
-        Their cells are large against the noise, and a mixture of products carries what they say
-        over to the higher orders; measuring those directly spreads the budget too thin.
-        """
-        chosen = {
-            subset: None
-            for order in (1, 2)
-            for marginal in asked
-            for subset in combinations(marginal, order)
-        }
-        return list(chosen)
-
-    def memory_bytes(
-        self,
-        sizes: Mapping[str, int],
-        measured: Sequence[tuple[str, ...]],
-        asked: Sequence[tuple[str, ...]],
-    ) -> int:
+    def memory_bytes(self, setting: Setting, measured: Sequence[Group]) -> int:
         """What is fitted, the tables that it is multiplied from, and what it is compared with."""
         return (
-            self.generator_bytes(sum(sizes.values()))
-            + joint_table_bytes(self.components, measured, sizes)
-            + BYTES_PER_QUERY * cells_of(measured, sizes)
+            self.generator_bytes(sum(setting.schema.sizes.values()))
+            + joint_table_bytes(self.components, measured, setting.schema)
+            + BYTES_PER_QUERY * queries_of(measured, setting.schema)
         )
 
     def generator_bytes(self, codes: int) -> int:
@@ -95,18 +93,12 @@ class NetworkSpec(MixtureSpec):
 class OneShotMixtureSpec(OneShotSpec, MixtureSpec):
     """A mixture fitted once, to marginals that are measured once."""
 
-    one_way_share: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    one_way_share: Annotated[float, Field(gt=0, lt=1)] = 0.05
     """Share of the budget for one-way marginals, where larger ones are measured as well."""
 
-    def weights(self, measured: Sequence[tuple[str, ...]]) -> list[Fraction]:
-        """One-way marginals share a part of their own: they are few, and everything rests on them."""
-        is_single = [len(marginal) == 1 for marginal in measured]
-        count = Counter(is_single)
-        if len(count) == 1:
-            return [Fraction(1)] * len(measured)
-        share = Fraction(self.one_way_share)
-        weight = {True: share / count[True], False: (1 - share) / count[False]}
-        return [weight[single] for single in is_single]
+    def weights(self, measured: Sequence[Group]) -> list[Fraction]:
+        """One-way marginals apart from the others."""
+        return one_way_apart(measured, self.one_way_share)
 
 
 class RelaxedProjection(OneShotMixtureSpec):
@@ -138,31 +130,25 @@ class AdaptiveMixtureSpec(AdaptiveSpec, MixtureSpec):
     opening_share: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Share of the budget for measuring all one-way marginals once, before the first round."""
 
-    def default_rounds(self, marginals: int, units: int) -> int:
-        """The larger the budget, the more marginals are worth a measurement (docs/defaults.md)."""
-        return max(
-            1, min(marginals, round(ROUNDS_AT_ONE_RHO * math.sqrt(math.sqrt(rho_of_units(units)))))
-        )
+    def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
+        """As many rounds as there are marginals worth a measurement."""
+        return worth_measuring(self.candidates(measured, setting.schema), setting), 1
 
-    def choose_measured(self, asked: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """All two-way marginals below the asked ones; the opening measures the one-way ones."""
-        chosen = super().choose_measured(asked)
-        return [marginal for marginal in chosen if len(marginal) == 2] or chosen
+    def choose_measured(self, setting: Setting) -> list[Group]:
+        """As a single measurement would, but for one-way marginals: the opening measures those."""
+        chosen = super().choose_measured(setting)
+        return [group for group in chosen if len(group.attributes) > 1] or chosen
 
-    def memory_bytes(
-        self,
-        sizes: Mapping[str, int],
-        measured: Sequence[tuple[str, ...]],
-        asked: Sequence[tuple[str, ...]],
-    ) -> int:
+    def memory_bytes(self, setting: Setting, measured: Sequence[Group]) -> int:
         """Every round measures other marginals: products of their own, and plans that are kept."""
-        rounds = min(len(measured), self.rounds or ROUNDS_AT_ONE_RHO)
-        share = min(1.0, rounds * self.per_round / len(measured))
-        plan = DOUBLE * share * cells_of(measured, sizes)
-        widest = sum(max(sizes[name] for name in marginal) for marginal in measured)
+        rounds, per_round = self.pace(measured, setting)
+        share = min(1.0, rounds * per_round / len(measured))
+        plan = DOUBLE * share * queries_of(measured, setting.schema)
+        tables = [table for group in measured for table in group.tables(setting.schema)]
+        widest = sum(max(table.values()) for table in tables)
         factors = 2 * SINGLE * self.components * share * widest
         extra = round(min(rounds, KEPT_PLANS) * plan + factors)
-        return super().memory_bytes(sizes, measured, asked) + extra
+        return super().memory_bytes(setting, measured) + extra
 
 
 class GenerativeSpec(AdaptiveMixtureSpec, NetworkSpec):

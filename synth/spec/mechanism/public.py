@@ -1,13 +1,13 @@
 """Mechanisms that start from public data."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from synth.spec.base import Spec
-from synth.spec.mechanism.base import MechanismSpec
+from synth.spec.mechanism.base import MechanismSpec, Setting
 from synth.spec.mechanism.histogram import EntropyProjectionSpec, MultiplicativeWeightsSpec
 from synth.spec.mechanism.product import GenerativeSpec, Steps
 from synth.spec.memory import (
@@ -15,9 +15,10 @@ from synth.spec.memory import (
     DOUBLE,
     GROUPS_PER_STEP,
     SINGLE,
-    cells_of,
     joint_table_bytes,
+    queries_of,
 )
+from synth.spec.workload import Group
 
 
 class Screen(Spec):
@@ -73,15 +74,11 @@ class GemPub(PublicDataSpec, GenerativeSpec):
     """Upper bound on the optimiser's steps on the public data: as many on what may be measured, and
     then on what is asked."""
 
-    def memory_bytes(
-        self,
-        sizes: Mapping[str, int],
-        measured: Sequence[tuple[str, ...]],
-        asked: Sequence[tuple[str, ...]],
-    ) -> int:
+    def memory_bytes(self, setting: Setting, measured: Sequence[Group]) -> int:
         """The public answers to all that is asked, and one step on a part of it; not the rows."""
+        asked, schema = setting.asked, setting.schema
         batch = asked[:: math.ceil(len(asked) / GROUPS_PER_STEP)]
-        answers = (2 * SINGLE + DOUBLE) * cells_of(asked, sizes)  # value, noise and place
-        step = joint_table_bytes(self.components, batch, sizes)
-        step += BYTES_PER_QUERY * cells_of(batch, sizes)
-        return super().memory_bytes(sizes, measured, asked) + answers + step
+        answers = (2 * SINGLE + DOUBLE) * queries_of(asked, schema)  # value, noise and place
+        step = joint_table_bytes(self.components, batch, schema)
+        step += BYTES_PER_QUERY * queries_of(batch, schema)
+        return super().memory_bytes(setting, measured) + answers + step

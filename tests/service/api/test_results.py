@@ -253,4 +253,4 @@ def test_a_column_without_bins_has_no_cells(api: Api) -> None:
     api.finish(release)
     asked = {"workload": [{"type": "marginals", "attributes": [["sex", "income"]]}]}
     answer = api.role("analyst").post(f"/v1/releases/{release}/answers", json=asked)
-    assert "'income' has no bins" in problem(answer, 422, "cannot-work")["detail"]
+    assert "'income' needs bins" in problem(answer, 422, "cannot-work")["detail"]

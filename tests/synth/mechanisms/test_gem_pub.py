@@ -13,10 +13,11 @@ from synth.mechanisms.base import Job
 from synth.models.product import ProductMixture
 from synth.models.support import Support
 from synth.privacy.journal import MemoryJournal
-from synth.queries import Marginal, QuerySet, compile_workload
+from synth.queries import Marginal, QuerySet, compile_groups, compile_workload
 from synth.run import Release, run
+from synth.spec.budget import UNITS_PER_RHO
 from synth.spec.mechanism import GemPub
-from synth.spec.plan import measured_marginals
+from synth.spec.plan import plan
 from synth.spec.schema import Schema
 from synth.table import Table
 from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows, release
@@ -66,15 +67,17 @@ def new_job(
     settings: dict[str, Any], public: Table, cache: RecordingCache | None = None, **changes: Any
 ) -> tuple[Job, GemPub]:
     """A job that can be trained on public rows: no door leads to others."""
-    spec, domain = release(settings, **changes), Domain.of(SCHEMA)
+    spec = release(settings, **changes)
+    planned = plan(spec, SCHEMA, ADD_REMOVE, UNITS_PER_RHO, public=public.schema)
     job = Job(
         door=cast(Any, None),
-        domain=domain,
+        schema=SCHEMA,
+        domain=Domain.of(SCHEMA),
         queries=compile_workload(spec.workload, SCHEMA),
-        candidates=QuerySet(Marginal.of(m, domain) for m in measured_marginals(spec, SCHEMA)),
+        candidates=compile_groups(planned.measured, SCHEMA),
         rows=400,
         rows_sigma=1.0,
-        budget=10**12,
+        plan=planned.spending,
         progress=lambda done, total: None,
         public=public,
         cache=cache,

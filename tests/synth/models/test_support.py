@@ -87,7 +87,7 @@ def test_sampling_keeps_every_row_within_one_of_its_share() -> None:
 
 def test_it_survives_saving() -> None:
     support = of_rows()
-    loaded = Support.from_arrays(support.to_arrays(), rows=200)
+    loaded = Support.from_arrays(support.to_arrays(), rows=200, schema=SCHEMA)
     queries = QuerySet([Marginal.of(["a", "c"], DOMAIN)])
     np.testing.assert_allclose(
         loaded.answer(queries).values, support.answer(queries).values, atol=1e-6

@@ -17,7 +17,9 @@ from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import compile_workload
 from synth.spec.budget import UNITS_PER_RHO, epsilon_of_units
+from synth.spec.mechanism import Setting
 from synth.spec.population import Protection
+from synth.spec.workload import expand
 from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table, domain_of, release
 
 SCHEMA = coded_schema({"canary": 2})
@@ -33,7 +35,14 @@ AUDITED: dict[str, dict[str, Any]] = {
     "mwem": {"name": "mwem", "rounds": 1, "passes": 2},
     "pep": {"name": "pep", "rounds": 1, "passes": 2},
     "pmw_pub": {"name": "pmw_pub", "rounds": 1, "passes": 2},
-    "pep_pub": {"name": "pep_pub", "rounds": 1, "passes": 2},
+    # With a tolerance it would leave most measurements alone, and show little of any of them.
+    "pep_pub": {
+        "name": "pep_pub",
+        "rounds": 1,
+        "passes": 2,
+        "tolerance": 0.0,
+        "selection_share": 0.05,
+    },
     "gem": {"name": "gem", **ONE_ROUND, **TINY_NETWORK},
     "rap": {"name": "rap", **ONE_ROUND, "steps": 1},
     "rap_softmax": {"name": "rap_softmax", **ONE_ROUND, "steps": 1},
@@ -46,6 +55,27 @@ AUDITED: dict[str, dict[str, Any]] = {
         "learning_rate": 0.1,
     },
     "generative_network": {"name": "generative_network", "components": 1, **TINY_NETWORK},
+    "private_gsd": {
+        "name": "private_gsd",
+        "mode": "one_shot",
+        "rows": 20,
+        "mutations": 10,
+        "crossovers": 0,
+        "elites": 1,
+        "generations": 10,
+    },
+    "rap_plus_plus": {
+        "name": "rap_plus_plus",
+        "rounds": 1,
+        "per_round": 1,
+        "opening_share": 0.0,
+        "selection_share": 0.05,
+        "rows": 5,
+        "steps": 3,
+        "learning_rate": 0.5,
+        "first_temperature": 2.0,
+        "last_temperature": 2.0,
+    },
 }
 # From equal shares the first two move whatever they measure; one step of a network shows most where
 # it starts at the shares of the rows with the canary.
@@ -67,8 +97,19 @@ def outputs(
     vault = Vault(table, protection=protection, budget=runs * UNITS, journal=MemoryJournal())
     rows_of = PUBLIC_ROWS.get(mechanism["name"])
     public = None if rows_of is None else coded_table(SCHEMA, rows_of)
+    asked = expand(spec.workload, SCHEMA)
+    setting = Setting(SCHEMA, protection, UNITS, rows=4, asked=asked)
     job = Job(
-        vault, domain_of(SCHEMA), queries, queries, 4, 0.0, UNITS, lambda done, total: None, public
+        door=vault,
+        schema=SCHEMA,
+        domain=domain_of(SCHEMA),
+        queries=queries,
+        candidates=queries,
+        rows=4,
+        rows_sigma=0.0,
+        plan=spec.mechanism.plan(asked, setting),
+        progress=lambda done, total: None,
+        public=public,
     )
     mechanism_run = RUNNERS[type(spec.mechanism)]
     return np.array(

@@ -4,10 +4,11 @@ The vault runs for real on every dataset of a tiny domain and on every neighbour
 samplers are replaced, by ones that record the true numbers and the sensitivity they were priced for.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,14 +17,30 @@ from synth.domain import Domain
 from synth.privacy import noise
 from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import FIXED_POINT, Vault
-from synth.queries import Marginal, QuerySet, Single
+from synth.queries import Marginal, QueryGroup, QuerySet, Single, compile_workload
 from synth.spec.population import Protection
+from synth.spec.schema import Schema
+from synth.spec.workload import BinaryTree, Halfspaces, Prefixes, Ranges
+from synth.table import Table, store_numbers
 from tests.support import PROTECTIONS, coded_schema, coded_table
 
 SIZES = {"a": 2, "b": 3}
 SCHEMA = coded_schema(SIZES)
 DOMAIN = Domain.of(SCHEMA)
 A, B, AB = (Marginal.of(names, DOMAIN) for names in (["a"], ["b"], ["a", "b"]))
+TREE, TREES, RANGES, PREFIXES, HALFSPACES = compile_workload(
+    [
+        BinaryTree(type="binary_tree", attributes=[["b"]], levels=2),
+        BinaryTree(type="binary_tree", attributes=[["a", "b"]], levels=3),
+        Ranges(
+            type="ranges",
+            queries=[{"b": [0, 0.5]}, {"b": [0, 1.5]}, {"a": [0, 0.5], "b": [0, 1.5]}],
+        ),
+        Prefixes(type="prefixes", count=4, seed=1, categorical=0, numeric=1),
+        Halfspaces(type="halfspaces", count=3, seed=83),
+    ],
+    SCHEMA,
+).groups
 CELLS = [(a, b) for a in range(2) for b in range(3)]
 Rows = tuple[tuple[int, int], ...]
 
@@ -53,11 +70,13 @@ class Recorder:
         return np.zeros(1, dtype=np.int64)
 
 
-def neighbours(rows: Rows, protection: Protection) -> Iterator[Rows]:
+def neighbours(
+    rows: tuple[Any, ...], protection: Protection, cells: Sequence[Any] = CELLS
+) -> Iterator[tuple[Any, ...]]:
     """Every dataset that differs by one unit; a unit that is present owns 1 to `most` rows."""
     # As declared, not as the code under test derives it.
     most = {"row": 1, "person": 2, "household": 3}[protection.unit]
-    units = [u for m in range(1, most + 1) for u in combinations_with_replacement(CELLS, m)]
+    units = [u for m in range(1, most + 1) for u in combinations_with_replacement(cells, m)]
     if protection.relation == "add_remove":
         yield from (rows + unit for unit in units)
         return
@@ -75,6 +94,18 @@ OPERATIONS: dict[str, Operation] = {
     "select two": lambda v: v.select(QuerySet([AB, B]), np.zeros(9), budget=1, k=2),
     "select a query": lambda v: v.select(QuerySet([AB]), EXPECTED, budget=1, among="queries"),
     "hedge": lambda v: v.hedge_draw(QuerySet([AB]), EXPECTED, rows=3, rate=0.1, past=4, draws=2),
+    "measure a tree": lambda v: v.measure(TREES, budget=1),
+    "measure a range": lambda v: v.measure(Single(RANGES, 2), budget=1),
+    "select a tree or a prefix": lambda v: v.select(
+        QuerySet([PREFIXES, TREE]), np.zeros(10), budget=1
+    ),
+    "select a halfspace": lambda v: v.select(QuerySet([HALFSPACES]), EXPECTED[:3], budget=1),
+    "hedge over ranges": lambda v: v.hedge_draw(
+        QuerySet([RANGES]), EXPECTED[:3], rows=3, rate=0.1, past=4, draws=2
+    ),
+    "certify halfspaces": lambda v: v.certify(
+        QuerySet([HALFSPACES]), np.array([7, 0, 0]), released_rows=7, rows=3, budget=1
+    ),
     "certify": lambda v: v.certify(
         QuerySet([AB, A]), np.array([7, 0, 0, 0, 0, 0, 7, 0]), released_rows=7, rows=3, budget=1
     ),
@@ -114,10 +145,15 @@ def test_no_neighbour_moves_an_operation_by_more_than_its_price_covers(
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda p: f"{p.unit}-{p.relation}")
 @pytest.mark.parametrize(
-    "group", [A, B, AB, Single(AB, 2), Marginal(("c",), (1,))], ids=lambda g: g.name
+    "group",
+    [
+        *(A, B, AB, Single(AB, 2), Marginal(("c",), (1,))),
+        *(TREE, TREES, Single(TREES, 3), RANGES, PREFIXES, HALFSPACES, Single(HALFSPACES, 1)),
+    ],
+    ids=lambda g: g.name,
 )
 def test_declared_sensitivities_are_attained(
-    group: Marginal | Single, protection: Protection
+    group: QueryGroup | Single, protection: Protection
 ) -> None:
     sizes = {**SIZES, "c": 1}
     schema = coded_schema(sizes)
@@ -140,6 +176,57 @@ def test_declared_sensitivities_are_attained(
     assert max(int(np.abs(move).sum()) for move in moves) == declared.l1
     assert max(int((move**2).sum()) for move in moves) == declared.l2_squared
     assert max(int(np.abs(move).max()) for move in moves) == declared.linf
+
+
+def numeric_schema(columns: int, *, nullable: bool) -> Schema:
+    """Real numbers between 0 and 1."""
+    numbers = {"type": "real", "lower": 0.0, "upper": 1.0, "nullable": nullable}
+    return Schema.model_validate(
+        {"columns": [{"name": f"x{i}", **numbers} for i in range(columns)]}
+    )
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda p: f"{p.unit}-{p.relation}")
+@pytest.mark.parametrize(
+    ("columns", "numbers"),
+    [
+        (1, [(0.0,), (0.25,), (0.5,), (1.0,)]),
+        (1, [(0.1,), (0.5,), (np.nan,)]),
+        (2, [(0.0, 0.5), (0.5, 0.5), (0.75, 1.0)]),
+        (2, [(0.5, np.nan), (np.nan, np.nan), (0.2, 0.2)]),
+    ],
+    ids=["one number", "one number or missing", "two numbers", "two numbers or missing"],
+)
+def test_numbers_on_the_edges_of_a_tree_are_in_one_cell_of_each_level(
+    columns: int, numbers: list[tuple[float, ...]], protection: Protection
+) -> None:
+    """sqrt(2 L^r) for replaced rows, sqrt(L^r) for added ones; closed cells would have more."""
+    levels = 2
+    schema = numeric_schema(columns, nullable=bool(np.isnan(numbers).any()))
+    names = [column.name for column in schema.attributes]
+    tree = BinaryTree(type="binary_tree", attributes=[names], levels=levels)
+    queries = compile_workload([tree], schema)
+    cells = range(len(numbers))
+
+    @cache
+    def counts(rows: tuple[int, ...]) -> np.ndarray:
+        matrix = np.array([numbers[row] for row in rows]).reshape(-1, columns)
+        values = {name: matrix[:, i] for i, name in enumerate(names)}
+        return queries.count(Table(schema, [store_numbers(schema, values)]))
+
+    moves = [
+        counts(tuple(sorted(other))) - counts(rows)
+        for n in range(4)
+        for rows in combinations_with_replacement(cells, n)
+        for other in neighbours(rows, protection, cells)
+    ]
+    rows = {"row": 1, "person": 2, "household": 3}[protection.unit]
+    moved = 2 if protection.relation == "replace_one" else 1
+    expected = moved * levels**columns * rows**2
+    assert queries.groups[0].sensitivity(protection).l2_squared == expected
+    assert max(int((move**2).sum()) for move in moves) == expected
+    assert max(int(np.abs(move).sum()) for move in moves) == moved * levels**columns * rows
+    assert max(int(np.abs(move).max()) for move in moves) == rows
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS[:2], ids=lambda p: p.relation)

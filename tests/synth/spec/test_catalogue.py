@@ -9,6 +9,7 @@ from synth.spec.catalogue import CatalogueEntry, catalogue
 from synth.spec.mechanism import MECHANISMS
 from synth.spec.workload import WorkloadItem
 
+ITEMS = get_args(get_args(WorkloadItem)[0])
 ENTRIES = catalogue()
 
 
@@ -36,8 +37,8 @@ def test_parameters_are_a_json_schema(entry: CatalogueEntry) -> None:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_query_types_are_types_of_workload_items(entry: CatalogueEntry) -> None:
-    known = get_args(WorkloadItem.model_fields["type"].annotation)
-    assert set(entry.query_types) <= set(known)
+    known = {get_args(item.model_fields["type"].annotation)[0] for item in ITEMS}
+    assert known.issuperset(entry.query_types)
 
 
 def test_only_noisy_answers_release_no_rows() -> None:

@@ -102,10 +102,11 @@ def test_columns_are_told_apart_by_type() -> None:
     }
 
 
-def test_the_only_type_of_workload_item_names_itself() -> None:
-    # One class is no union, and needs no discriminator; its type is required all the same.
+def test_workload_items_are_told_apart_by_type() -> None:
     request = ReleaseRequest.model_json_schema()
-    assert request["properties"]["workload"]["items"] == {"$ref": "#/$defs/Marginals"}
+    items = request["properties"]["workload"]["items"]
+    assert items["discriminator"]["propertyName"] == "type"
+    assert len(items["oneOf"]) == 5
     item = request["$defs"]["Marginals"]
     assert item["properties"]["type"]["const"] == "marginals"
     assert item["required"] == ["type"]

@@ -1,5 +1,6 @@
 """Parameters of mechanisms, and how each divides its budget."""
 
+from functools import cache
 from typing import Any, get_args
 
 import pytest
@@ -19,17 +20,32 @@ from synth.spec.mechanism import (
     Pep,
     RapSoftmax,
     RelaxedProjection,
+    Setting,
 )
+from synth.spec.population import Protection
+from synth.spec.schema import Schema
+from synth.spec.workload import Group, MarginalGroup
+from tests.support import coded_schema
 
 adapter: TypeAdapter[Any] = TypeAdapter(Mechanism)
 
 amounts = st.integers(1, 10**15)
-groups_strategy = st.integers(1, 1000)
+groups_strategy = st.integers(1, 300)
 
 
-def marginals(count: int) -> list[tuple[str, ...]]:
+def marginals(count: int) -> list[Group]:
     """That many pairs of columns, no column twice."""
-    return [(f"a{i}", f"b{i}") for i in range(count)]
+    return [MarginalGroup((f"a{i}", f"b{i}")) for i in range(count)]
+
+
+@cache
+def schema(count: int) -> Schema:
+    return coded_schema({f"{letter}{i}": 2 for i in range(count) for letter in "abc"} | {"d": 2})
+
+
+def setting(count: int, units: int) -> Setting:
+    """A budget for groups of that many columns."""
+    return Setting(schema(count), Protection(), units, 1000, [])
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -74,10 +90,10 @@ def test_refused_parameters(fields: dict[str, Any]) -> None:
 def test_one_shot_plans_never_exceed_the_budget(groups: int, units: int) -> None:
     mechanism = Gaussian(name="gaussian")
     if units < groups:
-        with pytest.raises(SpecError, match=f"too small for {groups} marginals"):
-            mechanism.plan(marginals(groups), units)
+        with pytest.raises(SpecError, match=f"too small for {groups} measurements"):
+            mechanism.plan(marginals(groups), setting(groups, units))
         return
-    measure = mechanism.plan(marginals(groups), units).measure
+    measure = mechanism.plan(marginals(groups), setting(groups, units)).measure
     assert len(measure) == groups and min(measure) == max(measure) >= 1
     assert sum(measure) <= units < sum(measure) + groups
 
@@ -87,9 +103,10 @@ def test_one_way_marginals_have_a_share_of_their_own(
     ones: int, twos: int, share: float, units: int
 ) -> None:
     spec = RelaxedProjection(name="relaxed_projection", one_way_share=share)
-    measured = [(f"c{i}",) for i in range(ones)] + [(f"c{i}", "d") for i in range(twos)]
+    measured: list[Group] = [MarginalGroup((f"c{i}",)) for i in range(ones)]
+    measured += [MarginalGroup((f"c{i}", "d")) for i in range(twos)]
     try:
-        measure = spec.plan(measured, units).measure
+        measure = spec.plan(measured, setting(max(ones, twos), units)).measure
     except SpecError as refused:
         assert "too small" in str(refused)
         return
@@ -123,25 +140,27 @@ def test_adaptive_plans_count_every_round_and_every_choice(
         }
     )
     try:
-        plan = spec.plan(marginals(groups), units)
+        plan = spec.plan(marginals(groups), setting(groups, units))
     except SpecError as refused:
         assert "ask for fewer rounds" in str(refused)
         return
-    assert plan.rounds == (rounds or spec.default_rounds(groups, units))
+    assert plan.rounds == spec.pace(marginals(groups), setting(groups, units))[0]
     assert min(plan.select, plan.measure) >= 1
     # One selection of all k, then k measurements, in each of T rounds.
-    columns = 2 * groups
+    columns = len(plan.opened)
+    assert columns in (0, 2 * groups)
     spent = columns * plan.opening + plan.rounds * (plan.select + plan.per_round * plan.measure)
     assert spent <= units
     assert units - spent < plan.rounds * plan.per_round
-    assert columns * plan.opening == pytest.approx(spec.opening_share * units, abs=columns)
+    wanted = pytest.approx(spec.opening_share * units, abs=2 * groups)
+    assert columns * plan.opening == wanted
     assert plan.select % plan.per_round == 0
 
 
 @given(st.floats(0.05, 0.95))
 def test_the_share_of_selecting_is_the_papers(share: float) -> None:
     plan = Mwem(name="mwem", rounds=10, per_round=4, selection_share=share).plan(
-        marginals(5), 10**12
+        marginals(5), setting(5, 10**12)
     )
     each = plan.select // plan.per_round
     wanted = share**2 / (share**2 + (1 - share) ** 2)
@@ -150,4 +169,4 @@ def test_the_share_of_selecting_is_the_papers(share: float) -> None:
 
 def test_a_budget_that_leaves_nothing_for_a_round_is_refused() -> None:
     with pytest.raises(SpecError, match="100 rounds of 10"):
-        Pep(name="pep", rounds=100, per_round=10).plan(marginals(5), 999)
+        Pep(name="pep", rounds=100, per_round=10).plan(marginals(5), setting(5, 999))

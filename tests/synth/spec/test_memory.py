@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from synth.spec.mechanism import MechanismSpec
+from synth.spec.budget import UNITS_PER_RHO
 from synth.spec.memory import KEPT_TABLES, MAX_ENTRIES, joint_table_bytes
-from synth.spec.plan import measured_marginals
-from tests.support import coded_schema, release
+from synth.spec.plan import plan
+from synth.spec.workload import MarginalGroup
+from tests.support import ADD_REMOVE, coded_schema, release
 
 PAIRS = [{"type": "marginals", "k": 2}]
 TRIPLES = [{"type": "marginals", "k": 3}]
@@ -51,9 +52,8 @@ def columns(count: int, size: int) -> dict[str, int]:
 
 def forecast(mechanism: dict[str, Any], sizes: dict[str, int], workload: Any = PAIRS) -> int | None:
     spec, schema = release(mechanism, workload=workload), coded_schema(sizes)
-    asked = [marginal for item in spec.workload for marginal in item.expand(schema)]
-    assert isinstance(spec.mechanism, MechanismSpec)
-    return spec.mechanism.memory_bytes(sizes, measured_marginals(spec, schema), asked)
+    public = schema if spec.mechanism.needs_public_data else None
+    return plan(spec, schema, ADD_REMOVE, UNITS_PER_RHO, public=public).memory_bytes
 
 
 def test_a_histogram_has_a_weight_for_every_combination_that_is_asked_about() -> None:
@@ -84,9 +84,10 @@ def test_what_is_learnt_from_public_data_counts() -> None:
 
 
 def test_joint_tables_are_bounded() -> None:
-    sizes = columns(3, 100)
-    triple = [tuple(sizes)]
-    assert joint_table_bytes(10, [("c0", "c1"), ("c2",)], sizes) == 0
+    sizes = coded_schema(columns(3, 100))
+    triple = [MarginalGroup(("c0", "c1", "c2"))]
+    smaller = [MarginalGroup(("c0", "c1")), MarginalGroup(("c2",))]
+    assert joint_table_bytes(10, smaller, sizes) == 0
     assert joint_table_bytes(10, triple, sizes) == 4 * 10 * (100 * 100 + 100)
     limit = KEPT_TABLES * MAX_ENTRIES // 100**2
     assert joint_table_bytes(limit, triple, sizes) > joint_table_bytes(limit + 1, triple, sizes)
@@ -94,8 +95,9 @@ def test_joint_tables_are_bounded() -> None:
 
 
 def test_tables_that_share_their_leading_columns_are_one() -> None:
-    sizes = {"a": 2, "b": 3, "c": 10, "d": 20}
-    together = joint_table_bytes(7, [("a", "b", "c"), ("d", "b", "a")], sizes)
+    sizes = coded_schema({"a": 2, "b": 3, "c": 10, "d": 20})
+    groups = [MarginalGroup(("a", "b", "c")), MarginalGroup(("d", "b", "a"))]
+    together = joint_table_bytes(7, groups, sizes)
     assert together == 4 * 7 * (2 * 3 + 10 + 20)
 
 

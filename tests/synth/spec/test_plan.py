@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from synth.spec.budget import UNITS_PER_RHO
 from synth.spec.errors import DomainTooLarge, SpecError
 from synth.spec.mechanism import MAX_CELLS, Rounds
-from synth.spec.plan import check, measured_marginals, plan, split_budget
+from synth.spec.plan import ReleasePlan, plan, split_budget
 from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
@@ -42,6 +42,16 @@ def unbinned() -> Schema:
     """Two columns with bins, and `pay`, without."""
     pay = {"name": "pay", "type": "real", "lower": 0, "upper": 1}
     return Schema.model_validate({"columns": [*schema(2).model_dump()["columns"], pay]})
+
+
+def check(spec: ReleaseSpec, schema: Schema) -> ReleasePlan:
+    """The plan, with as much budget as anybody could want."""
+    return plan(spec, schema, PUBLIC_SIZE, 10 * UNITS_PER_RHO)
+
+
+def measured(spec: ReleaseSpec, schema: Schema) -> list[tuple[str, ...]]:
+    """The columns of everything that may be measured."""
+    return [group.attributes for group in check(spec, schema).measured]
 
 
 protections = st.builds(
@@ -87,10 +97,10 @@ def test_every_operation_of_a_job_fits_into_its_budget(
     mechanism = {"name": "mwem", "rounds": rounds, "per_round": per_round}
     spec = release(mechanism, outputs={"certify": certify})
     try:
-        split = plan(spec, schema(), BY_ROW, units)
+        planned = plan(spec, schema(), BY_ROW, units)
     except SpecError:
         return
-    inner = spec.mechanism.plan(measured_marginals(spec, schema()), split.mechanism)
+    split, inner = planned.split, planned.spending
     assert isinstance(inner, Rounds)
     operations = inner.rounds * (inner.select + per_round * inner.measure)
     assert split.row_count + operations + split.certify <= units
@@ -98,14 +108,14 @@ def test_every_operation_of_a_job_fits_into_its_budget(
 
 def test_the_shares_of_a_common_job() -> None:
     spec = release(outputs={"certify": {"share": 0.02}})
-    split = plan(spec, schema(), BY_ROW, UNITS_PER_RHO)
+    split = plan(spec, schema(), BY_ROW, UNITS_PER_RHO).split
     assert split.row_count == UNITS_PER_RHO // 100
     assert split.certify == UNITS_PER_RHO // 50
     assert split.mechanism == UNITS_PER_RHO - split.row_count - split.certify
 
 
 def test_a_public_number_of_rows_costs_nothing() -> None:
-    assert plan(release(), schema(), PUBLIC_SIZE, 10**6).mechanism == 10**6
+    assert plan(release(), schema(), PUBLIC_SIZE, 10**6).split.mechanism == 10**6
 
 
 @pytest.mark.parametrize("units", [0, 1, 99])
@@ -123,7 +133,7 @@ def test_a_budget_that_cannot_pay_for_certifying_is_refused() -> None:
 def test_a_budget_that_cannot_pay_for_the_mechanism_is_refused() -> None:
     with pytest.raises(SpecError, match="20 rounds of 1"):
         plan(release({"name": "mwem", "rounds": 20}), schema(), PUBLIC_SIZE, 21)
-    with pytest.raises(SpecError, match="too small for 3 marginals"):
+    with pytest.raises(SpecError, match="too small for 3 measurements"):
         plan(release({"name": "gaussian"}), schema(), PUBLIC_SIZE, 2)
 
 
@@ -131,14 +141,14 @@ def test_a_budget_that_cannot_pay_for_the_mechanism_is_refused() -> None:
 
 
 def test_the_workload_is_measured_unless_said_otherwise() -> None:
-    assert measured_marginals(release(), schema()) == [("c0", "c1"), ("c0", "c2"), ("c1", "c2")]
+    assert measured(release(), schema()) == [("c0", "c1"), ("c0", "c2"), ("c1", "c2")]
     other = release({"name": "mwem", "measure": [{"type": "marginals", "k": 3}]})
-    assert measured_marginals(other, schema()) == [("c0", "c1", "c2")]
+    assert measured(other, schema()) == [("c0", "c1", "c2")]
 
 
 def test_a_marginal_that_two_items_name_is_measured_once() -> None:
     items = [{"type": "marginals", "k": 1}, {"type": "marginals", "attributes": [["c0"], ["c1"]]}]
-    assert measured_marginals(release(workload=items), schema(2)) == [("c0",), ("c1",)]
+    assert measured(release(workload=items), schema(2)) == [("c0",), ("c1",)]
 
 
 def test_answers_need_a_measurement_that_covers_them() -> None:
@@ -165,9 +175,46 @@ def test_many_marginals_are_checked_in_little_time() -> None:
 
 
 def test_a_number_without_bins_cannot_be_asked_about() -> None:
-    for name in ("gaussian", "mwem", "pep"):
+    asked = [{"type": "marginals", "attributes": [["c0", "pay"]]}]
+    for name in ("gaussian", "mwem", "pep", "private_gsd"):
         with pytest.raises(SpecError, match="column 'pay' needs bins"):
-            check(release({"name": name}), unbinned())
+            check(release({"name": name}, workload=asked), unbinned())
+
+
+def test_all_marginals_are_those_of_columns_with_cells() -> None:
+    assert measured(release({"name": "gaussian"}), unbinned()) == [("c0", "c1")]
+
+
+@pytest.mark.parametrize("item", [{"type": "prefixes", "count": 5, "seed": 1, "numeric": 1}])
+def test_a_mechanism_that_cannot_answer_names_those_that_can(item: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match="gem cannot answer prefixes; mechanisms that can: private"):
+        check(release({"name": "gem"}, workload=[item]), schema())
+
+
+# Which orders are measured ------------------------------------------------------------------------
+
+TRIPLES = [{"type": "marginals", "k": 3}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "order"), [(100, 1), (50_000, 2), (100_000_000, 3)], ids=["few", "some", "many"]
+)
+def test_the_more_rows_the_higher_the_order_that_is_measured(rows: int, order: int) -> None:
+    spec = release({"name": "gem"}, workload=TRIPLES, expected_rows=rows)
+    planned = plan(spec, schema(13), PUBLIC_SIZE, UNITS_PER_RHO // 100)
+    assert {len(group.attributes) for group in planned.measured} == {order}
+
+
+def test_a_single_measurement_has_the_one_way_marginals_too() -> None:
+    spec = release({"name": "relaxed_projection"}, workload=TRIPLES)
+    found = {len(names) for names in measured(spec, schema(4))}
+    assert 1 in found and max(found) > 1
+
+
+def test_nothing_is_measured_that_takes_a_fit_too_long() -> None:
+    spec = release({"name": "gem"}, workload=TRIPLES, expected_rows=10**12)
+    planned = check(spec, schema(6, values=40))
+    assert {len(group.attributes) for group in planned.measured} == {2}
 
 
 def test_a_number_without_bins_cannot_be_released() -> None:
@@ -194,7 +241,7 @@ def test_a_marginal_too_large_for_memory_is_refused() -> None:
     asked = [{"type": "marginals", "k": 3}]
     values = 300
     assert values**3 > MAX_CELLS
-    with pytest.raises(DomainTooLarge, match=r"\(c0, c1, c2\) has 27,000,000 cells"):
+    with pytest.raises(DomainTooLarge, match=r"\(c0, c1, c2\) are 27,000,000"):
         check(release({"name": "gaussian"}, workload=asked), schema(values=values))
 
 

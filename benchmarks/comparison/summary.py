@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.products.outcomes import Errors, Outcome, Outcomes
-from benchmarks.products.sets import Comparison
+from benchmarks.comparison.outcomes import Errors, Outcome, Outcomes
+from benchmarks.comparison.problem import Comparison
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,21 @@
 """Many releases, one after the other, each written down as soon as it is done."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.products.job import CATALOGUE, count_truth, fingerprint, run_job
-from benchmarks.products.outcomes import Outcome, Task, append, read
-from benchmarks.products.sets import Comparison
+from benchmarks.comparison.job import CATALOGUE, count_truth, fingerprint, run_job
+from benchmarks.comparison.outcomes import Outcome, Task, append, read
+from benchmarks.comparison.problem import Comparison
 from synth.spec.errors import SpecError
-
-EPSILONS = (0.1, 0.15, 0.2, 0.25, 0.5, 1.0)
-"""Those of the papers."""
-RUNS = 5
 
 
 @dataclass(frozen=True)
 class Grid:
     """How much of each comparison is run."""
 
-    epsilons: Sequence[float] = EPSILONS
-    runs: int = RUNS
+    epsilons: Sequence[float]
+    runs: int
     mechanisms: Sequence[str] | None = None
     """Only these; all that compete where not given."""
 
@@ -41,14 +37,17 @@ def run_grid(
     for comparison in comparisons:
         done = {} if again else read(results)
         tasks = [task for task in grid.tasks(comparison) if task not in done]
-        _run_tasks(comparison, _known(tasks), results, code=code)
+        known = keep_known(task.mechanism for task in tasks)
+        _run_tasks(comparison, [t for t in tasks if t.mechanism in known], results, code=code)
 
 
-def _known(tasks: list[Task]) -> list[Task]:
-    """The tasks whose mechanism is in the catalogue; the others are named."""
-    for mechanism in sorted({task.mechanism for task in tasks} - CATALOGUE.keys()):
-        print(f"{mechanism} is left out: the catalogue has no such mechanism", flush=True)
-    return [task for task in tasks if task.mechanism in CATALOGUE]
+def keep_known(mechanisms: Iterable[str]) -> list[str]:
+    """The mechanisms that the catalogue has; the others are named."""
+    distinct = dict.fromkeys(mechanisms)
+    for mechanism in distinct:
+        if mechanism not in CATALOGUE:
+            print(f"{mechanism} is left out: the catalogue has no such mechanism", flush=True)
+    return [mechanism for mechanism in distinct if mechanism in CATALOGUE]
 
 
 def _run_tasks(comparison: Comparison, tasks: list[Task], results: Path, *, code: str) -> None:
@@ -66,6 +65,7 @@ def _run_tasks(comparison: Comparison, tasks: list[Task], results: Path, *, code
                 problem,
                 truth,
                 mechanism=task.mechanism,
+                parameters=comparison.parameters.get(task.mechanism, {}),
                 epsilon=task.epsilon,
                 seed=task.run,
                 code=code,

@@ -1,27 +1,50 @@
-"""What is asked of the data: items that stand for groups of counting queries."""
+"""Marginals: cross tables of columns that have discrete cells."""
 
 import math
 import random
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from synth.spec.base import Name, Seed, Spec
 from synth.spec.errors import SpecError
+from synth.spec.population import Protection
 from synth.spec.schema import Schema
+from synth.spec.sensitivity import Sensitivity, of_partition
+from synth.spec.workload.group import Group
 
 MAX_ORDER = 10
 MAX_GROUPS = 100_000
+
+
+@dataclass(frozen=True)
+class MarginalGroup(Group):
+    """Every cell of the cross table of some columns."""
+
+    needs_bins: ClassVar[bool] = True
+
+    def size(self, schema: Schema) -> int:
+        """Number of cells."""
+        return math.prod(schema.sizes[name] for name in self.attributes)
+
+    def sensitivity(self, schema: Schema, protection: Protection) -> Sensitivity:
+        """A row is in one cell."""
+        return of_partition(self.size(schema), protection)
+
+    def tables(self, schema: Schema) -> list[Mapping[str, int]]:
+        """Itself."""
+        return [{name: schema.sizes[name] for name in self.attributes}]
 
 
 class Marginals(Spec):
     """Whole marginals: every cell of the cross table of k columns.
 
     All k-way marginals (`k`), a public random choice of them (`k`, `count`, `seed`), or named ones
-    (`attributes`).
+    (`attributes`). Columns of numbers take part where they have bins.
     """
 
     type: Literal["marginals"]
@@ -51,15 +74,19 @@ class Marginals(Spec):
             raise ValueError("count needs k")
         return self
 
-    def expand(self, schema: Schema) -> list[tuple[str, ...]]:
-        """The columns of each marginal, in the schema's order, each marginal once."""
-        names = [column.name for column in schema.attributes]
+    def expand(self, schema: Schema) -> list[Group]:
+        """Each marginal once, its columns in the schema's order."""
+        return [MarginalGroup(names) for names in self._choose(schema)]
+
+    def _choose(self, schema: Schema) -> list[tuple[str, ...]]:
         if self.attributes is not None:
-            return _in_schema_order(self.attributes, names)
+            return in_schema_order(self.attributes, [column.name for column in schema.attributes])
+        names = list(schema.sizes)
         assert self.k is not None
         if self.k > len(names):
             raise SpecError(
-                f"{self.k}-way marginals need {self.k} columns; the schema has {len(names)}"
+                f"{self.k}-way marginals need {self.k} columns; the schema has {len(names)} that are "
+                "categorical or have bins"
             )
         available = math.comb(len(names), self.k)
         if self.count is None:
@@ -76,7 +103,8 @@ class Marginals(Spec):
         return _combinations(names, self.k, ranks)
 
 
-def _in_schema_order(wanted: list[list[str]], names: list[str]) -> list[tuple[str, ...]]:
+def in_schema_order(wanted: list[list[str]], names: list[str]) -> list[tuple[str, ...]]:
+    """Sets of columns, each once, sorted as the schema has them."""
     position = {name: index for index, name in enumerate(names)}
     marginals: dict[tuple[str, ...], None] = {}
     for attributes in wanted:
@@ -86,7 +114,7 @@ def _in_schema_order(wanted: list[list[str]], names: list[str]) -> list[tuple[st
                 f"the schema has no column {unknown[0]!r} to query; it has {', '.join(names)}"
             )
         if len(set(attributes)) < len(attributes):
-            raise SpecError(f"a marginal names the same column twice: {', '.join(attributes)}")
+            raise SpecError(f"the same column is named twice: {', '.join(attributes)}")
         marginals[tuple(sorted(attributes, key=position.__getitem__))] = None
     return list(marginals)
 
@@ -113,10 +141,3 @@ def _combinations(names: list[str], k: int, ranks: Iterable[int]) -> list[tuple[
             chosen.append(names[position])
         combinations_found.append(tuple(reversed(chosen)))
     return combinations_found
-
-
-WorkloadItem = Marginals
-"""One item of a workload. A union by `type` as soon as there is a second query class."""
-
-Workload = Annotated[list[WorkloadItem], Field(min_length=1, max_length=100)]
-"""What is asked: items whose queries are answered together."""

@@ -1,13 +1,14 @@
-"""Plots of error against epsilon, one file for each comparison."""
+"""Plots of error against epsilon."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 
-from benchmarks.products.summary import ErrorEstimates, Estimate, Summary
+from benchmarks.comparison.summary import ErrorEstimates, Estimate
 
 STYLES = {
     "gaussian": ("#6b6b6b", "cross"),
@@ -21,49 +22,54 @@ STYLES = {
     "pmw_pub": ("#d62728", "square"),
     "pep_pub": ("#ff8c1a", "triangle-down"),
     "gem_pub": ("#0b2545", "circle"),
+    "private_gsd": ("#c2185b", "circle"),
+    "rap_plus_plus": ("#f57c00", "square"),
 }
 """Colour and shape of each mechanism, the same in every plot."""
 
 LARGEST, MEAN = "largest error", "mean error"
-ANSWERS, ROWS = "the model's answers", "the released rows"
 PANEL = {"width": 330, "height": 230}
 
 
-def save_plot(title: str, summaries: Sequence[Summary], path: Path) -> None:
-    """Largest and mean error side by side: of the answers above, of the released rows below."""
-    points = [point for summary in summaries for point in _points(summary)]
-    mechanisms = [name for name in STYLES if any(p["mechanism"] == name for p in points)]
-    epsilons = sorted({summary.epsilon for summary in summaries})
-    sources = [s for s in (ANSWERS, ROWS) if any(p["source"] == s for p in points)]
+@dataclass(frozen=True)
+class Mark:
+    """The errors of one mechanism at one epsilon, and the row of panels they belong to."""
+
+    row: str
+    """Says what the error is of; it follows "largest error" in the title of an axis."""
+    mechanism: str
+    epsilon: float
+    errors: ErrorEstimates
+
+
+def save_plot(title: str, marks: Sequence[Mark], path: Path) -> None:
+    """Largest and mean error side by side, a row of panels below each other for each kind of mark."""
+    points = [point for mark in marks for point in _points(mark)]
+    mechanisms = [name for name in STYLES if any(mark.mechanism == name for mark in marks)]
+    epsilons = sorted({mark.epsilon for mark in marks})
     rows = [
         alt.hconcat(
-            *(_panel(points, mechanisms, epsilons, source, kind) for kind in (LARGEST, MEAN)),
+            *(_panel(points, mechanisms, epsilons, row, kind) for kind in (LARGEST, MEAN)),
             spacing=28,
         )
-        for source in sources
+        for row in dict.fromkeys(mark.row for mark in marks)
     ]
     chart = alt.vconcat(*rows, title=title, spacing=24)
-    _styled(chart).save(path)
+    styled(chart).save(path)
 
 
-def _points(summary: Summary) -> list[dict[str, Any]]:
-    """What one summary puts into the panels."""
-    estimates: list[tuple[str, ErrorEstimates | None]] = [
-        (ANSWERS, summary.answers),
-        (ROWS, summary.released_rows),
-    ]
+def _points(mark: Mark) -> list[dict[str, Any]]:
+    """What one mark puts into the panels of its row."""
     return [
         {
-            "mechanism": summary.mechanism,
-            "epsilon": summary.epsilon,
-            "source": source,
+            "mechanism": mark.mechanism,
+            "epsilon": mark.epsilon,
+            "row": mark.row,
             "kind": kind,
             "error": estimate.mean,
             **_bar(estimate),
         }
-        for source, errors in estimates
-        if errors is not None
-        for kind, estimate in ((LARGEST, errors.max), (MEAN, errors.mean))
+        for kind, estimate in ((LARGEST, mark.errors.max), (MEAN, mark.errors.mean))
     ]
 
 
@@ -78,11 +84,11 @@ def _panel(
     points: list[dict[str, Any]],
     mechanisms: list[str],
     epsilons: list[float],
-    source: str,
+    row: str,
     kind: str,
 ) -> alt.LayerChart:
     """One line with error bars for each mechanism, both axes logarithmic."""
-    shown = [p for p in points if p["source"] == source and p["kind"] == kind]
+    shown = [p for p in points if p["row"] == row and p["kind"] == kind]
     colours, shapes = zip(*(STYLES[name] for name in mechanisms), strict=True)
     base = alt.Chart(alt.Data(values=shown)).encode(
         x=alt.X("epsilon:Q", title="epsilon")
@@ -90,10 +96,10 @@ def _panel(
         .axis(values=epsilons, format="~g", grid=False),
         color=alt.Color("mechanism:N", title=None).scale(domain=mechanisms, range=colours),
     )
-    # The same axis above and below, so that answers and rows can be compared.
+    # The same axis in every row, so that they can be compared.
     ticks = _ticks([p for p in points if p["kind"] == kind])
     error = (
-        alt.Y("error:Q", title=f"{kind} of {source}")
+        alt.Y("error:Q", title=f"{kind} {row}")
         .scale(type="log", domain=(ticks[0], ticks[-1]), nice=False)
         .axis(values=ticks, format="~g", minExtent=46)
     )
@@ -116,7 +122,8 @@ def _ticks(points: list[dict[str, Any]]) -> list[float]:
     return numbers[first : last + 1]
 
 
-def _styled(chart: alt.VConcatChart) -> alt.VConcatChart:
+def styled(chart: alt.TopLevelMixin) -> alt.TopLevelMixin:
+    """The look that all plots share."""
     return (
         chart.configure(background="white", font="sans-serif", padding=12, aria=False)
         .configure_title(fontSize=15, anchor="start", offset=12)

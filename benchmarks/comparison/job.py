@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import synth
-from benchmarks.products.outcomes import Errors, Outcome
-from benchmarks.products.sets import Problem
+from benchmarks.comparison.outcomes import Errors, Outcome
+from benchmarks.comparison.problem import Problem
 from synth.queries import QuerySet, compile_workload
 from synth.run import Release, run
 from synth.spec.mechanism import MECHANISMS
 from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
-from synth.spec.workload import Marginals
 from synth.table import Table
 
 REPLACE_ONE = Protection(relation="replace_one")
@@ -41,34 +41,40 @@ class Truth:
 
 def count_truth(problem: Problem) -> Truth:
     """Count what is asked."""
-    queries = compile_workload(_workload(problem), problem.private.schema)
+    queries = compile_workload(problem.workload, problem.private.schema)
     return Truth(queries, queries.count(problem.private.table) / problem.private.rows)
 
 
-def release_of(problem: Problem, mechanism: str, *, epsilon: float) -> ReleaseSpec:
-    """All that is asked, by a mechanism with its defaults, and as many rows as there are."""
+def release_of(
+    problem: Problem, mechanism: str, parameters: Mapping[str, object], *, epsilon: float
+) -> ReleaseSpec:
+    """All that is asked, by a mechanism with those parameters, and as many rows as there are."""
     outputs = {"rows": problem.private.rows} if CATALOGUE[mechanism].releases_rows else {}
     return ReleaseSpec.model_validate(
         {
-            "workload": _workload(problem),
-            "mechanism": {"name": mechanism},
+            "workload": list(problem.workload),
+            "mechanism": {"name": mechanism, **parameters},
             "budget": {"epsilon": epsilon},
             "outputs": outputs,
+            "expected_rows": problem.private.rows,
         }
     )
 
 
-def _workload(problem: Problem) -> list[Marginals]:
-    return [Marginals(type="marginals", attributes=[list(names) for names in problem.marginals])]
-
-
 def run_job(
-    problem: Problem, truth: Truth, *, mechanism: str, epsilon: float, seed: int, code: str
+    problem: Problem,
+    truth: Truth,
+    *,
+    mechanism: str,
+    parameters: Mapping[str, object],
+    epsilon: float,
+    seed: int,
+    code: str,
 ) -> Outcome:
     """Carry out one release and compare it with the truth."""
     private, public = problem.private, problem.public
     assisted = public is not None and CATALOGUE[mechanism].needs_public_data
-    release = release_of(problem, mechanism, epsilon=epsilon)
+    release = release_of(problem, mechanism, parameters, epsilon=epsilon)
     start, processor_start = time.perf_counter(), time.process_time()
     done = run(
         release,

@@ -1,0 +1,207 @@
+"""Column sets of ACS persons, after the tasks of folktables that the Private-GSD paper uses.
+
+Codes and bounds come from the public schema.json, which covers all states, and from what a set says
+about its own rows; never from the rows. docs/data.md compares the sets with those of the paper.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.data import DataSet, find
+from synth.spec.schema import Schema
+from synth.table import Table, read_csv
+
+FOLDER = "acs-pums-2024"
+TREE_LEAVES = 32
+"""Leaves of a binary tree of five levels."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """A column whose categories are classes of another column's numbers."""
+
+    source: str
+    first: Mapping[str, int]
+    """The smallest number of each class, in order."""
+    blank: str | None = None
+    """The class of blank cells; missing where not given."""
+
+    @property
+    def names(self) -> list[str]:
+        """Every class once."""
+        return list(dict.fromkeys([*self.first, *([] if self.blank is None else [self.blank])]))
+
+    def of(self, numbers: pd.Series) -> pd.Series:
+        """The class of each number."""
+        names = np.array([*self.first, self.blank], dtype=object)
+        position = np.searchsorted(list(self.first.values()), numbers, side="right") - 1
+        return pd.Series(np.where(numbers.isna(), names[-1], names[position]), numbers.index)
+
+
+OCCUPATIONS = {
+    "management": 10,
+    "business": 500,
+    "finance": 800,
+    "computers": 1005,
+    "engineering": 1305,
+    "science": 1600,
+    "social service": 2001,
+    "law": 2100,
+    "education": 2205,
+    "arts": 2600,
+    "medicine": 3000,
+    "health support": 3601,
+    "protection": 3700,
+    "food": 4000,
+    "cleaning": 4200,
+    "personal care": 4330,
+    "sales": 4700,
+    "office": 5000,
+    "farming": 6005,
+    "construction": 6200,
+    "extraction": 6800,
+    "repair": 7000,
+    "production": 7700,
+    "transport": 9005,
+    "military": 9800,
+    "unemployed": 9920,
+}
+"""The groups of the Census Bureau's list of occupation codes of 2018, each with its first code."""
+
+DERIVED = {
+    "OCCP": Classes("OCCP", OCCUPATIONS),
+    "MIG": Classes("MIGSP", {"in the US": 1, "abroad": 100}, blank="same house"),
+    "PINCP>50000": Classes("PINCP", {"no": -11_500, "yes": 50_001}, blank="no"),
+    "JWMNP>20": Classes("JWMNP", {"no": 1, "yes": 21}, blank="no"),
+    "ESR=1": Classes("ESR", {"yes": 1, "no": 2}, blank="no"),
+}
+"""Columns that the file has only in another form."""
+
+
+@dataclass(frozen=True)
+class ColumnSet:
+    """Some columns of some persons."""
+
+    categorical: Sequence[str]
+    numeric: Sequence[str]
+    kept: Mapping[str, tuple[int, int]]
+    """Persons are kept whose numbers lie between these bounds."""
+
+    @property
+    def sources(self) -> list[str]:
+        """The columns of the file that it needs."""
+        derived = [DERIVED[name].source for name in self.categorical if name in DERIVED]
+        stored = [name for name in self.categorical if name not in DERIVED]
+        return list(dict.fromkeys([*stored, *derived, *self.numeric, *self.kept]))
+
+
+COLUMN_SETS = {
+    "mobility": ColumnSet(
+        categorical=(
+            *("MIL", "DREM", "CIT", "DIS", "COW", "MAR", "SCHL", "MIG", "NATIVITY", "DEAR"),
+            *("DEYE", "SEX", "ESR", "RAC1P"),
+        ),
+        numeric=("JWMNP", "PINCP", "WKHP", "AGEP"),
+        kept={"AGEP": (19, 34)},
+    ),
+    "employment": ColumnSet(
+        categorical=(
+            *("SCHL", "MAR", "DIS", "CIT", "MIG", "MIL", "NATIVITY", "DEAR", "DEYE", "DREM"),
+            *("SEX", "RAC1P", "ESR=1"),
+        ),
+        numeric=("AGEP",),
+        kept={},
+    ),
+    "income": ColumnSet(
+        categorical=("COW", "OCCP", "SCHL", "MAR", "SEX", "PINCP>50000", "RAC1P", "CIT"),
+        numeric=("WKHP", "AGEP"),
+        kept={"AGEP": (17, 96), "PINCP": (101, 1_945_000), "WKHP": (1, 99)},
+    ),
+    "coverage": ColumnSet(
+        categorical=(
+            *("MIL", "FER", "DREM", "CIT", "DIS", "MAR", "SCHL", "PUBCOV", "MIG", "NATIVITY"),
+            *("DEYE", "SEX", "ESR", "RAC1P", "DEAR"),
+        ),
+        numeric=("PINCP", "AGEP"),
+        kept={"AGEP": (15, 64), "PINCP": (-11_500, 30_000)},
+    ),
+    "travel": ColumnSet(
+        categorical=(
+            *("JWMNP>20", "CIT", "DIS", "OCCP", "SCHL", "JWTRNS", "MAR", "MIG", "SEX", "RAC1P"),
+        ),
+        numeric=("AGEP", "POVPIP"),
+        kept={"AGEP": (17, 96), "ESR": (1, 1)},
+    ),
+    "multitask": ColumnSet(
+        categorical=(
+            *("OCCP", "MIG", "CIT", "FER", "DEAR", "DEYE", "ESR", "JWTRNS", "JWMNP>20", "DREM"),
+            *("MIL", "SCHL", "MAR", "NATIVITY", "RAC1P", "DIS", "COW", "PUBCOV", "SEX"),
+            "PINCP>50000",
+        ),
+        numeric=("WAGP", "POVPIP", "WKHP", "AGEP"),
+        kept={"AGEP": (17, 89)},
+    ),
+}
+"""The sets by name; the last one has the columns of all tasks, for training on several of them."""
+
+
+def schema_of(column_set: ColumnSet, *, bins: int | None = None) -> Schema:
+    """Its columns, the numbers with so many bins of equal width, if any."""
+    declared = json.loads(find(f"{FOLDER}/schema.json").read_text())["persons"]
+    columns = [
+        *(_category(name, declared) for name in column_set.categorical),
+        *(_number(name, declared, column_set) for name in column_set.numeric),
+    ]
+    if bins is not None:
+        for column in columns[len(column_set.categorical) :]:
+            column["bins"] = {"count": bins}
+    return Schema.model_validate({"columns": columns})
+
+
+def _category(name: str, declared: dict[str, Any]) -> dict[str, Any]:
+    if name in DERIVED:
+        values, nullable = DERIVED[name].names, DERIVED[name].blank is None
+    else:
+        values = [str(code) for code in declared[name]["codes"]]
+        nullable = declared[name]["nullable"]
+    # The list is complete, so no category is added for values outside it.
+    return {
+        "name": name,
+        "type": "categorical",
+        "values": values,
+        "other": values[-1],
+        "nullable": nullable,
+    }
+
+
+def _number(name: str, declared: dict[str, Any], column_set: ColumnSet) -> dict[str, Any]:
+    lower, upper = column_set.kept.get(name, (declared[name]["min"], declared[name]["max"]))
+    nullable = declared[name]["nullable"] and name not in column_set.kept
+    whole = {"name": name, "lower": lower, "upper": upper, "nullable": nullable}
+    # Fewer whole numbers than leaves of a tree cannot be halved that often.
+    if upper - lower + 1 < TREE_LEAVES:
+        return {**whole, "type": "real", "lower": float(lower), "upper": float(upper)}
+    return {**whole, "type": "integer"}
+
+
+def persons(state: str, column_set: ColumnSet, *, bins: int | None = None) -> DataSet:
+    """The persons of a state that belong to the set."""
+    schema = schema_of(column_set, bins=bins)
+    path = find(f"{FOLDER}/persons_{state}.csv.gz")
+    cells = pd.read_csv(path, usecols=column_set.sources, dtype=str)
+    for name, (lower, upper) in column_set.kept.items():
+        cells = cells[cells[name].astype(float).between(lower, upper)]
+    derived = {
+        name: DERIVED[name].of(cells[DERIVED[name].source].astype(float))
+        for name in column_set.categorical
+        if name in DERIVED
+    }
+    content = cells.assign(**derived)[[column.name for column in schema.columns]]
+    chunks = list(read_csv(BytesIO(content.to_csv(index=False).encode()), schema))
+    return DataSet(schema, Table(schema, chunks), len(content))

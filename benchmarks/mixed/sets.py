@@ -1,0 +1,115 @@
+"""What is compared: columns of ACS persons, what is asked of them, and who competes.
+
+Paper: Liu, Tang, Vietri, Wu (2023), Generating Private Synthetic Data with Genetic Algorithms,
+section 5.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.acs import COLUMN_SETS, TREE_LEAVES, ColumnSet, persons
+from benchmarks.comparison.problem import Comparison, Problem
+from benchmarks.data import adult
+from synth.spec.workload import BinaryTree, Halfspaces, Marginals, Prefixes, WorkloadItem
+
+STATE = "NY"
+"""Of the states at hand, the one whose sets come closest to the paper's, of California, in size."""
+SETS = ("mobility", "employment", "income", "coverage", "travel")
+PREFIXES, HALFSPACES = 20_000, 5_000
+"""How many are asked; the paper asks 200,000 of each."""
+SEED = 0
+
+ADAPTIVE = {"private_gsd": {"mode": "adaptive"}}
+ONE_SHOT = {"private_gsd": {"mode": "one_shot"}}
+
+
+@dataclass(frozen=True)
+class Questions:
+    """One kind of query, and the mechanisms that can answer it."""
+
+    name: str
+    title: str
+    mechanisms: tuple[str, ...]
+    parameters: Mapping[str, Mapping[str, object]]
+    ask: Callable[[ColumnSet], WorkloadItem]
+    of_numbers: bool = True
+    """Whether the table has numbers at all, or the categorical columns alone."""
+    bins: int | None = None
+    """Bins of the numbers, for mechanisms that know nothing else of them."""
+
+    def problem(self, column_set: ColumnSet, state: str) -> Problem:
+        """These questions about the persons of a state."""
+        data = persons(state, column_set, bins=self.bins)
+        asked = data if self.of_numbers else data.keep_columns(column_set.categorical)
+        return Problem(asked, [self.ask(column_set)])
+
+    def comparisons(self, sets: Sequence[str], state: str) -> dict[str, Comparison]:
+        """By the name of the column set."""
+        return {
+            name: Comparison(
+                f"{state}-{name}-{self.name}",
+                f"{self.title}: {name}",
+                self.mechanisms,
+                lambda name=name: self.problem(COLUMN_SETS[name], state),
+                self.parameters,
+            )
+            for name in sets
+        }
+
+
+def all_questions(
+    *, prefixes: int = PREFIXES, halfspaces: int = HALFSPACES
+) -> dict[str, Questions]:
+    """By a short name for the command line."""
+    return {
+        "prefixes": Questions(
+            f"prefixes-{prefixes}",
+            f"{prefixes:,} random prefixes, adaptive",
+            ("private_gsd", "rap_plus_plus"),
+            ADAPTIVE,
+            lambda columns: Prefixes(
+                type="prefixes", count=prefixes, seed=SEED, numeric=min(2, len(columns.numeric))
+            ),
+        ),
+        "halfspaces": Questions(
+            f"halfspaces-{halfspaces}",
+            f"{halfspaces:,} random halfspaces, adaptive",
+            ("private_gsd", "rap_plus_plus"),
+            ADAPTIVE,
+            lambda columns: Halfspaces(type="halfspaces", count=halfspaces, seed=SEED),
+        ),
+        "trees": Questions(
+            "trees",
+            "2-way binary trees, one-shot",
+            ("private_gsd", "relaxed_projection", "generative_network"),
+            ONE_SHOT,
+            lambda columns: BinaryTree(type="binary_tree", k=2),
+            bins=TREE_LEAVES,
+        ),
+        "marginals-2": Questions(
+            "marginals-2",
+            "2-way categorical marginals, one-shot",
+            ("private_gsd", "relaxed_projection", "generative_network", "gaussian"),
+            ONE_SHOT,
+            lambda columns: Marginals(type="marginals", k=2),
+            of_numbers=False,
+        ),
+        "marginals-3": Questions(
+            "marginals-3",
+            "3-way categorical marginals, adaptive",
+            ("private_gsd", "rap_softmax", "gem", "gaussian"),
+            ADAPTIVE,
+            lambda columns: Marginals(type="marginals", k=3),
+            of_numbers=False,
+        ),
+    }
+
+
+ADULT = Comparison(
+    "adult-marginals-2",
+    "ADULT, 13 columns, all 78 two-way marginals, one-shot",
+    ("private_gsd",),
+    lambda: Problem(adult(), [Marginals(type="marginals", k=2)]),
+    ONE_SHOT,
+)
+"""On which the paper's own code was measured too."""

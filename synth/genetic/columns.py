@@ -1,0 +1,136 @@
+"""The values that the cells of each column may take, and the places between the cuts of its range.
+
+All that numbers are compared with cuts a column's range into places. A condition then holds at
+consecutive places, and how a table reads a number follows from its place.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from synth.genetic.compiled import compiled
+from synth.genetic.ragged import Flags, Floats, Integers, joined, starts
+from synth.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
+from synth.table.grid import grid_limits
+
+MISSING_SHARE = 0.1
+"""How often a random number is a missing one, in a column that may miss values."""
+
+
+class Columns(NamedTuple):
+    """One element for each attribute of the schema, in order.
+
+    Categories, whole numbers and numbers of some decimals are (first + k) / scale for k below `steps`.
+    """
+
+    is_category: Flags
+    """Whether a cell is a code, of which the missing one is the last, and not a number or NaN."""
+    lower: Floats
+    upper: Floats
+    first: Floats
+    steps: Floats
+    """How many different values there are; 0 for all numbers between the bounds."""
+    scale: Floats
+    missing_share: Floats
+    """How often a random value is NaN."""
+    cut_start: Integers
+    cuts: Floats
+    """Where the range of numbers is cut: a number's place is how many cuts are not above it."""
+
+    def cuts_of(self, column: int) -> Floats:
+        """The cuts of one column."""
+        return self.cuts[self.cut_start[column] : self.cut_start[column + 1]]
+
+    def draw(self, rows: int, rng: np.random.Generator) -> Floats:
+        """Rows of cells that are uniform over the values of their column."""
+        shares = rng.random((rows, len(self.steps)))
+        on_grid = self.first + np.minimum(np.floor(shares * self.steps), self.steps - 1)
+        between = np.minimum(self.lower + shares * (self.upper - self.lower), self.upper)
+        values = np.where(self.steps > 0, on_grid / self.scale, between)
+        return np.where(rng.random(values.shape) < self.missing_share, np.nan, values)
+
+    def places(self, values: Floats) -> Integers:
+        """The place of each cell: a code, a number's place, or the one after those for missing."""
+        places = np.empty(values.shape, np.int64)
+        for column, numbers in enumerate(values.T):
+            if self.is_category[column]:
+                places[:, column] = numbers
+                continue
+            cuts = self.cuts_of(column)
+            found = np.searchsorted(cuts, numbers, side="right")
+            places[:, column] = np.where(np.isnan(numbers), len(cuts) + 1, found)
+        return places
+
+
+def new_columns(schema: Schema, cuts: Mapping[str, set[float]]) -> Columns:
+    """The attributes of a schema, the numeric ones cut as told."""
+    attributes = schema.attributes
+    ranges = np.array([_range_of(column) for column in attributes])
+    lower, upper, first, steps, scale = np.ascontiguousarray(ranges.T)
+    is_category = np.array([isinstance(column, CategoricalColumn) for column in attributes])
+    nullable = np.array([column.nullable for column in attributes])
+    ordered = [sorted(cuts.get(column.name, ())) for column in attributes]
+    return Columns(
+        is_category=is_category,
+        lower=lower,
+        upper=upper,
+        first=first,
+        steps=steps,
+        scale=scale,
+        missing_share=np.where(nullable & ~is_category, MISSING_SHARE, 0.0),
+        cut_start=starts(ordered),
+        cuts=np.array(joined(ordered), np.float64),
+    )
+
+
+def _range_of(column: Attribute) -> tuple[float, float, float, float, float]:
+    """Bounds, then first, steps and scale."""
+    if isinstance(column, CategoricalColumn):
+        return 0, column.size - 1, 0, column.size, 1
+    lower, upper = float(column.lower), float(column.upper)
+    if isinstance(column, IntegerColumn):
+        return lower, upper, lower, upper - lower + 1, 1
+    return lower, upper, *_grid_of(column)
+
+
+def _grid_of(column: RealColumn) -> tuple[float, float, float]:
+    """First, steps and scale of a column of real numbers."""
+    if column.decimals is None:
+        return 0, 0, 1
+    scale = 10.0**column.decimals
+    first, last = (float(limit) for limit in grid_limits(column.lower, column.upper, scale))
+    # Beyond 2^53 floats are coarser than the decimals, and a stored number is not rounded.
+    is_exact = max(abs(first), abs(last)) < 2.0**53
+    return (first, last - first + 1, scale) if is_exact else (0, 0, 1)
+
+
+@compiled
+def draw_value(columns: Columns, column: int, rng: np.random.Generator) -> float:
+    """A value of the column, each as likely as the others."""
+    if rng.random() < columns.missing_share[column]:
+        return math.nan
+    lower, upper, steps = columns.lower[column], columns.upper[column], columns.steps[column]
+    if steps == 0:
+        return float(min(lower + rng.random() * (upper - lower), upper))
+    step = min(math.floor(rng.random() * steps), steps - 1)
+    return float((columns.first[column] + step) / columns.scale[column])
+
+
+@compiled
+def place_of(columns: Columns, column: int, value: float) -> int:
+    """The place of a value."""
+    if columns.is_category[column]:
+        return int(value)
+    start, end = columns.cut_start[column], columns.cut_start[column + 1]
+    if math.isnan(value):
+        return int(end - start + 1)
+    low, high = start, end
+    while low < high:
+        middle = (low + high) // 2
+        if columns.cuts[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return int(low - start)

@@ -1,0 +1,148 @@
+"""Halfspaces: rows whose sum of what the columns contribute is at most a threshold."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from synth.genetic.candidates import Candidates
+from synth.genetic.columns import Columns
+from synth.genetic.compiled import compiled
+from synth.genetic.ragged import Floats, Integers, starts
+from synth.genetic.tally import JOINS, LEAVES, Tally, move
+from synth.queries.features import PLACES, HalfspaceFeatures
+from synth.spec.schema import Attribute, CategoricalColumn
+
+
+class Halfspaces(NamedTuple):
+    """Halfspaces, every one about all columns."""
+
+    first_query: int
+    thresholds: Integers
+    steps: int
+    """How many steps there are between the bounds of a number (synth/queries/features.py::place)."""
+    lower: Floats
+    span: Floats
+    """The bounds of the numbers of each column."""
+    weight_start: Integers
+    weights: Integers
+    """One column for each halfspace. For each category one row for each code; for numbers two: what
+    a step adds, and what a missing number adds."""
+    sums: Integers
+    """The sum of each row for each halfspace, in whole numbers, which are exact in any order."""
+
+
+def new_halfspaces(
+    groups: Sequence[HalfspaceFeatures],
+    attributes: Sequence[Attribute],
+    values: Floats,
+    *,
+    first_query: int,
+) -> Halfspaces:
+    """The halfspaces of all groups beside each other, and the sums of rows."""
+    none = np.zeros(0, np.int64)
+    bounds = np.array([_bounds_of(column, groups) for column in attributes])
+    lower, span = np.ascontiguousarray(bounds.T)
+    weights = [_weights_of(column, groups) for column in attributes]
+    sums = [_sums_of(group, attributes, values) for group in groups]
+    return Halfspaces(
+        first_query=first_query,
+        thresholds=np.concatenate([none, *(group.thresholds for group in groups)]),
+        steps=PLACES,
+        lower=lower,
+        span=span,
+        weight_start=starts(weights),
+        weights=np.concatenate(weights),
+        sums=np.concatenate([np.zeros((len(values), 0), np.int64), *sums], axis=1),
+    )
+
+
+def _bounds_of(column: Attribute, groups: Sequence[HalfspaceFeatures]) -> tuple[float, float]:
+    found = [group.contributions.get(column.name) for group in groups]
+    return next(((each.lower, each.span) for each in found if each is not None), (0.0, 1.0))
+
+
+def _weights_of(column: Attribute, groups: Sequence[HalfspaceFeatures]) -> Integers:
+    height = column.size if isinstance(column, CategoricalColumn) else 2
+    beside = [np.zeros((height, 0), np.int64)]
+    for group in groups:
+        found = group.contributions.get(column.name)
+        if found is None:
+            beside.append(np.zeros((height, len(group.thresholds)), np.int64))
+        elif found.slope is None:
+            beside.append(found.offset)
+        else:
+            beside.append(np.vstack([found.slope, found.offset]))
+    return np.concatenate(beside, axis=1)
+
+
+def _sums_of(group: HalfspaceFeatures, attributes: Sequence[Attribute], values: Floats) -> Integers:
+    sums = np.zeros((len(values), len(group.thresholds)), np.int64)
+    for column, numbers in zip(attributes, values.T, strict=True):
+        if column.name in group.contributions:
+            sums += group.contributions[column.name].of(numbers)
+    return sums
+
+
+def count_in_halfspaces(halfspaces: Halfspaces) -> Integers:
+    """The number of rows in each halfspace."""
+    counts: Integers = (halfspaces.sums <= halfspaces.thresholds).sum(axis=0, dtype=np.int64)
+    return counts
+
+
+@compiled
+def change_halfspaces(
+    halfspaces: Halfspaces,
+    tally: Tally,
+    columns: Columns,
+    values: Floats,
+    candidates: Candidates,
+    start: int,
+    end: int,
+    is_kept: bool,
+) -> None:
+    """The row's sums move, and it joins or leaves the halfspaces whose threshold they cross."""
+    thresholds = halfspaces.thresholds
+    if len(thresholds) == 0:
+        return
+    for index in range(start, end):
+        row, column = candidates.row[index], candidates.column[index]
+        one, times, other, other_times = _difference(
+            halfspaces, columns, column, values[row, column], candidates.value[index]
+        )
+        weights, other_weights = halfspaces.weights[one], halfspaces.weights[other]
+        sums = halfspaces.sums[row]
+        change = 0.0
+        for plane in range(len(thresholds)):
+            moved = sums[plane] + times * weights[plane] + other_times * other_weights[plane]
+            is_inside = moved <= thresholds[plane]
+            if is_inside != (sums[plane] <= thresholds[plane]):
+                query, direction = halfspaces.first_query + plane, JOINS if is_inside else LEAVES
+                change += tally.gains[query, direction]
+                if is_kept:
+                    move(tally, query, direction)
+            if is_kept:
+                sums[plane] = moved
+        candidates.score[index] += change
+
+
+@compiled
+def _difference(
+    halfspaces: Halfspaces, columns: Columns, column: int, old: float, new: float
+) -> tuple[int, int, int, int]:
+    """What a new value adds to the sums: a row of weights and how often, and another one."""
+    start = halfspaces.weight_start[column]
+    if columns.is_category[column]:
+        return start + int(new), 1, start + int(old), -1
+    steps = _steps_of(halfspaces, column, new) - _steps_of(halfspaces, column, old)
+    return start, steps, start + 1, int(math.isnan(new)) - int(math.isnan(old))
+
+
+@compiled
+def _steps_of(halfspaces: Halfspaces, column: int, value: float) -> int:
+    """The nearest of the steps between the bounds; 0 where the number is missing."""
+    if math.isnan(value):
+        return 0
+    share = (value - halfspaces.lower[column]) / halfspaces.span[column]
+    return int(np.rint(min(max(share, 0.0), 1.0) * halfspaces.steps))

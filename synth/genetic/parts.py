@@ -1,0 +1,96 @@
+"""What was measured, by the kind of its features."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from synth.genetic.ragged import Floats, joined
+from synth.genetic.tables import table_size
+from synth.queries import QuerySet
+from synth.queries.features import CellFeatures, ConjunctionFeatures, Features, HalfspaceFeatures
+from synth.queries.reading import Reading
+from synth.spec.schema import Schema
+from synth.spec.workload.conditions import Conjunction, InInterval
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Queries in the order of their kinds: cells of tables, conjunctions, halfspaces."""
+
+    tables: list[tuple[Reading, ...]]
+    conjunctions: list[Conjunction]
+    halfspaces: list[HalfspaceFeatures]
+    values: Floats
+    """What each query should answer, as a fraction."""
+    noise: Floats
+    """Standard deviation of each value; infinite where a cell was not measured."""
+
+    def cuts(self) -> dict[str, set[float]]:
+        """Everything that numbers are compared with, by column."""
+        cuts: dict[str, set[float]] = {}
+        for reading in dict.fromkeys(joined(self.tables)):
+            cuts.setdefault(reading.column, set()).update((reading.edges or ())[1:-1])
+        for condition in joined(self.conjunctions):
+            if isinstance(condition, InInterval):
+                cuts.setdefault(condition.column, set()).update((condition.low, condition.high))
+        return cuts
+
+
+Piece = tuple[Features, Floats, Floats]
+"""Some queries with their values and noise."""
+
+
+def parts_of(measured: QuerySet, values: Floats, noise: Floats, schema: Schema) -> Parts:
+    """Sort queries by kind; noise is infinite where one was not measured."""
+    tables: list[tuple[Reading, ...]] = []
+    conjunctions: list[Conjunction] = []
+    halfspaces: list[HalfspaceFeatures] = []
+    cells, predicates, planes = [], [], []
+    for features, expected, deviations in _pieces(measured, values, noise, schema):
+        numbers = np.stack([expected, deviations])
+        if isinstance(features, CellFeatures):
+            tables += features.tables
+            cells.append(numbers)
+        elif isinstance(features, ConjunctionFeatures):
+            conjunctions += features.conjunctions
+            predicates.append(numbers)
+        else:
+            halfspaces.append(features)
+            planes.append(numbers)
+    values, noise = np.concatenate([np.zeros((2, 0)), *cells, *predicates, *planes], axis=1)
+    return Parts(
+        tables,
+        conjunctions,
+        halfspaces,
+        values=np.where(np.isfinite(noise), values, 0.0),
+        noise=noise,
+    )
+
+
+def _pieces(measured: QuerySet, values: Floats, noise: Floats, schema: Schema) -> Iterator[Piece]:
+    """Tables of which some cell was measured, and the other queries that were."""
+    for group, expected, deviations in zip(
+        measured.groups, measured.split(values), measured.split(noise), strict=True
+    ):
+        picked = np.flatnonzero(np.isfinite(deviations))
+        if not group.is_whole and len(picked) < group.size:
+            group, expected, deviations = (
+                group.only(picked.tolist()),
+                expected[picked],
+                deviations[picked],
+            )
+        features = group.features(schema)
+        if isinstance(features, CellFeatures):
+            yield from _tables(features, expected, deviations)
+        else:
+            yield features, expected, deviations
+
+
+def _tables(features: CellFeatures, values: Floats, noise: Floats) -> Iterable[Piece]:
+    start = 0
+    for axes in features.tables:
+        end = start + table_size(axes)
+        if np.isfinite(noise[start:end]).any():
+            yield CellFeatures([axes]), values[start:end], noise[start:end]
+        start = end

@@ -1,0 +1,73 @@
+"""Rows to start from, whose columns follow the shares that were measured, each by itself."""
+
+import math
+
+import numpy as np
+
+from synth.genetic.parts import Parts
+from synth.genetic.ragged import Floats, Integers
+from synth.models.sampling import draw_systematically
+from synth.queries.reading import Reading
+from synth.spec.schema import Attribute, IntegerColumn, Schema
+from synth.table import Table, store_numbers
+
+
+def follow_shares(values: Floats, parts: Parts, schema: Schema, rng: np.random.Generator) -> Floats:
+    """Draw the columns anew of which shares were measured; the others stay as they are."""
+    drawn = list(values.T)
+    shares = measured_shares(parts)
+    for position, column in enumerate(schema.attributes):
+        if column.name in shares:
+            reading, weights = shares[column.name]
+            codes = draw_systematically(weights, len(values), rng)
+            drawn[position] = _draw_inside(column, reading, codes, rng)
+    return _as_stored(drawn, schema)
+
+
+def measured_shares(parts: Parts) -> dict[str, tuple[Reading, Floats]]:
+    """How rows divide over the codes of a column, by the least noisy table that tells; of equally
+    noisy ones, by the finest."""
+    shares: dict[str, tuple[Reading, Floats]] = {}
+    ranks: dict[str, tuple[float, int]] = {}
+    start = 0
+    for axes in parts.tables:
+        sizes = [axis.size for axis in axes]
+        end = start + math.prod(sizes)
+        values, noise = parts.values[start:end], parts.noise[start:end]
+        start = end
+        if not np.isfinite(noise).all():
+            continue
+        for i, axis in enumerate(axes):
+            others = tuple(other for other in range(len(axes)) if other != i)
+            variance = (noise**2).reshape(sizes).sum(axis=others).mean()
+            weights = np.maximum(values.reshape(sizes).sum(axis=others), 0)
+            rank = (float(variance), -axis.size)
+            if weights.any() and rank < ranks.get(axis.column, (math.inf, 0)):
+                ranks[axis.column], shares[axis.column] = rank, (axis, weights)
+    return shares
+
+
+def _draw_inside(
+    column: Attribute, reading: Reading, codes: Integers, rng: np.random.Generator
+) -> Floats:
+    """Numbers drawn uniformly from the cells of those codes; a category is its code."""
+    if reading.edges is None:
+        return codes.astype(np.float64)
+    edges = np.array(reading.edges)
+    last = len(edges) - 2
+    cells = np.minimum(codes, last)
+    low, high = edges[cells], edges[cells + 1]
+    if isinstance(column, IntegerColumn):
+        # Whole numbers below the next edge; the last one belongs to the last cell.
+        numbers = np.floor(low + rng.random(len(codes)) * (high - low + (cells == last)))
+    else:
+        numbers = low + rng.random(len(codes)) * (high - low)
+    return np.where(codes > last, np.nan, numbers)
+
+
+def _as_stored(columns: list[Floats], schema: Schema) -> Floats:
+    """The same rows with the bounds and digits that stored numbers have."""
+    names = [column.name for column in schema.attributes]
+    chunk = store_numbers(schema, dict(zip(names, columns, strict=True)))
+    [(_, numbers)] = Table(schema, [chunk]).read(codes=(), numbers=names)
+    return np.stack([numbers[name].astype(np.float64) for name in names], axis=1)

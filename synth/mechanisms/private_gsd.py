@@ -1,0 +1,99 @@
+"""Private-GSD: a genetic search for rows whose counts are near the measured ones.
+
+Paper: Liu, Tang, Vietri, Wu (2023), Generating private synthetic data with genetic algorithms, section
+4, algorithms 1 and 2, appendix D.
+Algorithm: measure everything once, or in each round what the rows answer worst; then change one cell
+after another, to random values and to those of other rows, wherever that brings the counts closer.
+Departures: those of the search (synth/genetic/search.py). Every round fits all measurements so far
+(algorithm 2 as printed fits those of the round alone) and goes on from the rows of the one before.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.door import Measurement
+from synth.genetic import GeneticSearch
+from synth.genetic.search import Report, ignore
+from synth.mechanisms.adaptive import adaptive_measurements
+from synth.mechanisms.base import Job, measure_once
+from synth.models.rows import Rows
+from synth.queries import QueryGroup, QuerySet, Single
+from synth.spec.mechanism import PrivateGsd
+from synth.table import store_numbers
+
+SEARCH_SEED = 0
+"""The search is deterministic, so that a resumed job finds the same rows."""
+LEAST_SIGMA = 1e-3
+"""A public count has no noise; it is met to within a thousandth of a row."""
+
+Floats = NDArray[np.float64]
+
+
+def run(job: Job, spec: PrivateGsd) -> Rows:
+    """Measure, search, and release the rows."""
+    learner = RowsLearner(job, spec)
+    if spec.mode == "one_shot":
+        learner.fit(measure_once(job), job.progress)
+    else:
+        adaptive_measurements(job, spec, learner)
+    return learner.released()
+
+
+class RowsLearner:
+    """The search, as the adaptive loop sees it."""
+
+    def __init__(self, job: Job, spec: PrivateGsd) -> None:
+        self._schema = job.schema
+        self._rows = job.rows
+        self._search = GeneticSearch(
+            job.schema,
+            rows=spec.rows,
+            mutations=spec.mutations,
+            crossovers=spec.crossovers,
+            elites=spec.elites,
+            generations=spec.generations,
+            seed=SEARCH_SEED,
+        )
+
+    def answer(self, queries: QuerySet) -> Floats:
+        """The answers of the rows, which are exact."""
+        return self.released().answer(queries).values
+
+    def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
+        """Fit all measurements so far."""
+        self.fit(measurements)
+
+    def fit(self, measurements: Sequence[Measurement], report: Report = ignore) -> None:
+        """Let the rows evolve towards the measurements."""
+        self._search.fit(*combine(measurements, self._rows), report)
+
+    def released(self) -> Rows:
+        """The rows in the declared types."""
+        return Rows(self._schema, store_numbers(self._schema, self._search.rows))
+
+
+def combine(measurements: Sequence[Measurement], rows: int) -> tuple[QuerySet, Floats, Floats]:
+    """All measurements of each query as one, by their precision: queries, fractions and their noise.
+
+    The noise is infinite for queries of a group that were never measured.
+    """
+    queries = QuerySet(dict.fromkeys(_group_of(m.query) for m in measurements))
+    start = dict(zip(queries.groups, queries.offsets, strict=False))
+    precision, weighted = np.zeros(queries.size), np.zeros(queries.size)
+    for measurement in measurements:
+        query = measurement.query
+        first = start[_group_of(query)] + (query.index if isinstance(query, Single) else 0)
+        weight = max(measurement.sigma, LEAST_SIGMA) ** -2
+        precision[first : first + query.size] += weight
+        weighted[first : first + query.size] += weight * measurement.values
+    measured = precision > 0
+    counts, sigmas = np.zeros(queries.size), np.full(queries.size, np.inf)
+    counts[measured] = weighted[measured] / precision[measured]
+    sigmas[measured] = precision[measured] ** -0.5
+    return queries, counts / rows, sigmas / rows
+
+
+def _group_of(query: QueryGroup | Single) -> QueryGroup:
+    return query.group if isinstance(query, Single) else query

@@ -1,0 +1,79 @@
+"""RAP++: rows moved by gradients, through thresholds that are soft at first and harden.
+
+Paper: Vietri et al. (2022), Private synthetic data for multitask learning and marginal queries; Liu,
+Tang, Vietri, Wu (2023), appendix B.3, algorithm 3, inside its algorithm 2.
+Algorithm: each round selects what the rows answer worst, measures it, and moves the rows by the
+gradients of sigmoid-relaxed answers; the sigmoids' inverse temperature doubles from step to step.
+Departures: the distance is that of synth/mechanisms/projection.py, to all measurements so far; a
+temperature is left when its distance no longer falls, or is as small as the noise. Categories are
+drawn from their probabilities, several times for each row, before anything is answered.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from synth.door import Measurement
+from synth.mechanisms.adaptive import adaptive_measurements
+from synth.mechanisms.base import Job
+from synth.mechanisms.projection import Measured, NoiseBand
+from synth.models.relaxed_table import RelaxedTable
+from synth.models.rows import Rows
+from synth.queries import QuerySet
+from synth.spec.mechanism import RapPlusPlus
+
+COPIES = 5
+"""How many rows of declared values stand for a relaxed one."""
+PATIENCE = 20
+"""Steps without progress after which a temperature is left."""
+PROGRESS = 0.999
+"""A loss below this share of the smallest one before counts as progress."""
+
+
+def run(job: Job, spec: RapPlusPlus) -> Rows:
+    """Move rows, then give them declared values."""
+    learner = RelaxedLearner(job, spec)
+    adaptive_measurements(job, spec, learner)
+    return learner.table.harden(COPIES)
+
+
+class RelaxedLearner:
+    """Relaxed rows, and the optimiser that moves them."""
+
+    def __init__(self, job: Job, spec: RapPlusPlus) -> None:
+        self.table = RelaxedTable(job.schema, spec.rows).to(job.device)
+        self._rows = job.rows
+        self._device = job.device
+        self._spec = spec
+
+    def answer(self, queries: QuerySet) -> NDArray[np.float64]:
+        """The answers of the rows with declared values: those are what will be released."""
+        return self.table.harden(COPIES).answer(queries).values
+
+    def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
+        """Algorithm 3: from the softest sigmoids to the hardest."""
+        measured = Measured.of(measurements, self._rows, self._device)
+        objective = NoiseBand(measured)
+        temperature = self._spec.first_temperature
+        while temperature <= self._spec.last_temperature:
+            self._descend(measured, objective, temperature)
+            temperature *= 2
+
+    def _descend(self, measured: Measured, objective: NoiseBand, temperature: float) -> None:
+        """Take steps at one temperature until they no longer help."""
+        optimiser = torch.optim.Adam(self.table.parameters(), lr=self._spec.learning_rate)
+        smallest, since = float("inf"), 0
+        for _ in range(self._spec.steps):
+            loss = objective.loss(measured.on_relaxed(self.table(temperature)))
+            if loss is None:
+                return
+            since = 0 if loss.item() < PROGRESS * smallest else since + 1
+            smallest = min(smallest, loss.item())
+            if since > PATIENCE:
+                return
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            self.table.constrain()

@@ -1,0 +1,82 @@
+"""A table of rows that gradients can move, and the rows of declared values that it stands for."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from synth.models.relaxed import RelaxedRows
+from synth.models.rows import Rows
+from synth.spec.schema import CategoricalColumn, Schema
+from synth.table import store_numbers
+
+INITIALISATION_SEED = 0
+"""The start of the optimiser is public: it decides nothing about privacy."""
+MISSING_AT_FIRST = -2.0
+"""Logit of being missing: about one row in eight."""
+
+
+class RelaxedTable(nn.Module):
+    """Logits of categories, places of numbers between their bounds, logits of missing numbers."""
+
+    def __init__(self, schema: Schema, rows: int) -> None:
+        super().__init__()
+        self.schema = schema
+        random = torch.Generator().manual_seed(INITIALISATION_SEED)
+        self.logits, self.places, self.missing = (nn.ParameterList() for _ in range(3))
+        for column in schema.attributes:
+            if isinstance(column, CategoricalColumn):
+                self.logits.append(torch.randn(rows, column.size, generator=random))
+                continue
+            self.places.append(torch.rand(rows, generator=random))
+            if column.nullable:
+                self.missing.append(torch.randn(rows, generator=random) + MISSING_AT_FIRST)
+
+    def forward(self, temperature: float) -> RelaxedRows:
+        """The rows with edges as soft as an inverse temperature makes them."""
+        logits, places, missing = iter(self.logits), iter(self.places), iter(self.missing)
+        shares: dict[str, torch.Tensor] = {}
+        between: dict[str, torch.Tensor] = {}
+        absent: dict[str, torch.Tensor] = {}
+        for column in self.schema.attributes:
+            if isinstance(column, CategoricalColumn):
+                shares[column.name] = next(logits).softmax(dim=1)
+                continue
+            between[column.name] = next(places)
+            if column.nullable:
+                absent[column.name] = next(missing).sigmoid()
+        return RelaxedRows(self.schema, shares, between, absent, temperature)
+
+    def constrain(self) -> None:
+        """Bring places back between the bounds, after a step."""
+        with torch.no_grad():
+            for place in self.places:
+                place.clamp_(0, 1)
+
+    def harden(self, copies: int) -> Rows:
+        """Rows of declared values: each relaxed row several times, its categories in their shares."""
+        rng = np.random.default_rng(INITIALISATION_SEED)
+        with torch.no_grad():
+            relaxed = self(1.0)
+        numbers: dict[str, NDArray[np.float64]] = {}
+        for column in self.schema.attributes:
+            name = column.name
+            if isinstance(column, CategoricalColumn):
+                numbers[name] = _draw(relaxed.categories[name], copies, rng)
+                continue
+            places = relaxed.places[name].detach().double().cpu().numpy().repeat(copies)
+            numbers[name] = column.lower + places * (column.upper - column.lower)
+            if column.nullable:
+                missing = relaxed.missing[name]
+                is_missing = _draw(torch.stack([1 - missing, missing], dim=1), copies, rng)
+                numbers[name][is_missing == 1] = np.nan
+        return Rows(self.schema, store_numbers(self.schema, numbers))
+
+
+def _draw(shares: torch.Tensor, copies: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Codes for some copies of each row, drawn systematically and dealt to them at random."""
+    cumulative = shares.double().cpu().numpy().cumsum(axis=1)
+    steps = (np.arange(copies) + rng.random((len(cumulative), 1))) / copies
+    points = rng.permuted(steps, axis=1) * cumulative[:, -1:]
+    codes = (points[:, :, None] >= cumulative[:, None, :-1]).sum(axis=2)
+    return np.asarray(codes.ravel(), np.float64)

@@ -1,0 +1,200 @@
+"""Binary trees: every level of ever finer intervals of numbers, crossed with categories.
+
+Only the finest cells are counted or computed; all others are sums of these.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from synth.queries.condition_labels import category_labels
+from synth.queries.features import CellFeatures
+from synth.queries.group import Counts, QueryGroup
+from synth.queries.marginal import Marginal, joined
+from synth.queries.marginal_counter import MarginalCounter
+from synth.queries.reading import Reading
+from synth.queries.tree_plan import TreePlan
+from synth.spec.errors import SpecError
+from synth.spec.memory import KEPT_PLANS
+from synth.spec.population import Protection
+from synth.spec.schema import Attribute, CategoricalColumn, Schema
+from synth.spec.sensitivity import Sensitivity
+from synth.spec.workload.binary_tree import TreeGroup
+
+if TYPE_CHECKING:
+    from synth.models.histogram import Histogram
+    from synth.models.product import ProductMixture
+    from synth.models.relaxed import RelaxedRows
+    from synth.models.support import Support
+
+
+@dataclass(frozen=True)
+class BinaryTree(QueryGroup):
+    """The cells of the cross tables of some columns, the numeric ones at all combinations of levels."""
+
+    reads: ClassVar[Literal["codes", "numbers"]] = "numbers"
+
+    attributes: tuple[str, ...]
+    levels: int
+    schema: Schema = field(hash=False, repr=False)
+
+    @classmethod
+    def of(cls, group: TreeGroup, schema: Schema) -> "BinaryTree":
+        """The tree of a group."""
+        return cls(group.attributes, group.levels, schema)
+
+    @property
+    def size(self) -> int:
+        """Number of cells of all tables."""
+        return self._size
+
+    @property
+    def name(self) -> str:
+        """Its columns and levels."""
+        return f"tree({joined(self.attributes)}, {self.levels} levels)"
+
+    def sensitivity(self, protection: Protection) -> Sensitivity:
+        """A row is in one cell of every table."""
+        return self._group.sensitivity(self.schema, protection)
+
+    def labels(self, schema: Schema) -> Iterator[str]:
+        """Such as `sex=F & age in [25, 50) (2 of 4)`: intervals of different levels may be the same."""
+        for table in self.tables:
+            parts = [_cell_labels(reading, schema) for reading in table]
+            yield from (" & ".join(cell) for cell in product(*parts))
+
+    @classmethod
+    def counter(cls, groups: Sequence["BinaryTree"]) -> "TreeCounter":
+        """Count the finest cells of all of them in one pass over the rows."""
+        return TreeCounter(groups)
+
+    @classmethod
+    def on_histogram(
+        cls, groups: Sequence["BinaryTree"], histogram: "Histogram"
+    ) -> list[torch.Tensor]:
+        """Sum the weights of bins; columns that it does not have are uniform."""
+        plan = _plan_of(tuple(groups))
+        return plan.all_levels(plan.on_histogram(histogram))
+
+    @classmethod
+    def on_support(cls, groups: Sequence["BinaryTree"], support: "Support") -> list[torch.Tensor]:
+        """Add each row's weight to its cells; columns that the rows lack are uniform."""
+        plan = _plan_of(tuple(groups))
+        return plan.all_levels(plan.on_support(support))
+
+    def matching(self, index: int, support: "Support") -> torch.Tensor:
+        """The rows in one cell."""
+        sizes = [[reading.size for reading in table] for table in self.tables]
+        ends = np.cumsum([math.prod(axes) for axes in sizes])
+        number = int(np.searchsorted(ends, index, side="right"))
+        codes = np.unravel_index(index - ends[number] + math.prod(sizes[number]), sizes[number])
+        matches = torch.ones(len(support.weights), dtype=torch.bool)
+        for reading, code in zip(self.tables[number], codes, strict=True):
+            cells = self._cells_of_codes[reading.name][support.codes[reading.column].long()]
+            matches &= cells == int(code)
+        return matches.nonzero().flatten()
+
+    @classmethod
+    def on_product(cls, groups: Sequence["BinaryTree"], mixture: "ProductMixture") -> torch.Tensor:
+        """Marginals of the finest cells, and their sums."""
+        plan = _plan_of(tuple(groups))
+        return plan.fold.all_levels(Marginal.on_product(plan.finest, plan.coarse_mixture(mixture)))
+
+    @classmethod
+    def on_relaxed(cls, groups: Sequence["BinaryTree"], rows: "RelaxedRows") -> torch.Tensor:
+        """Every row is a product distribution over the softly edged finest cells of its columns."""
+        plan = _plan_of(tuple(groups))
+        return plan.fold.all_levels(Marginal.on_product(plan.finest, rows.mixture(plan.readings)))
+
+    def features(self, schema: Schema) -> CellFeatures:
+        """One table for every combination of levels."""
+        return CellFeatures(self.tables)
+
+    @cached_property
+    def _size(self) -> int:
+        return self._group.size(self.schema)
+
+    @property
+    def _group(self) -> TreeGroup:
+        return TreeGroup(self.attributes, self.levels)
+
+    def require_bins(self) -> None:
+        """Refuse models that know numbers only by their bins, where these are not parts of the cells."""
+        problem = self._group.unaligned(self.schema)
+        if problem is not None:
+            raise SpecError(problem)
+
+    @cached_property
+    def _cells_of_codes(self) -> dict[str, torch.Tensor]:
+        """For each reading, the cell of every code that discrete models have of its column."""
+        self.require_bins()
+        readings = [reading for axis in self._axes for reading in axis]
+        return {
+            r.name: torch.from_numpy(r.codes_of(self.schema.attribute(r.column))) for r in readings
+        }
+
+    @cached_property
+    def tables(self) -> list[tuple[Reading, ...]]:
+        """How the columns are read for each table, coarse ones first."""
+        return list(product(*self._axes))
+
+    @cached_property
+    def finest(self) -> tuple[Reading, ...]:
+        """How the columns are read at the last level."""
+        return tuple(axis[-1] for axis in self._axes)
+
+    @cached_property
+    def _axes(self) -> list[list[Reading]]:
+        return [self._readings_of(self.schema.attribute(name)) for name in self.attributes]
+
+    def _readings_of(self, column: Attribute) -> list[Reading]:
+        if isinstance(column, CategoricalColumn):
+            return [Reading.of(column)]
+        return [Reading.at_level(column, level) for level in range(1, self.levels + 1)]
+
+
+class TreeCounter:
+    """Adds up the counts of some trees, chunk by chunk."""
+
+    def __init__(self, trees: Sequence[BinaryTree]) -> None:
+        self._plan = _plan_of(tuple(trees))
+        self._finest = MarginalCounter(self._plan.finest)
+
+    def add(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Count the rows of one chunk."""
+        self._finest.add({r.name: r.codes(columns[r.column]) for r in self._plan.readings})
+
+    def totals(self) -> list[Counts]:
+        """The counts of each tree."""
+        finest = [torch.from_numpy(counts) for counts in self._finest.totals()]
+        return [counts.numpy() for counts in self._plan.all_levels(finest)]
+
+
+@lru_cache(maxsize=KEPT_PLANS)
+def _plan_of(trees: tuple[BinaryTree, ...]) -> TreePlan:
+    """The same plan is used in every step of a fit."""
+    return TreePlan(trees)
+
+
+def _cell_labels(reading: Reading, schema: Schema) -> list[str]:
+    """Of each code of a column."""
+    column = schema.attribute(reading.column)
+    if isinstance(column, CategoricalColumn):
+        return category_labels(column)
+    assert reading.edges is not None
+    intervals = [f"[{low:.15g}, {high:.15g})" for low, high in pairwise(reading.edges)]
+    intervals[-1] = intervals[-1][:-1] + "]"
+    count = len(intervals)
+    labels = [
+        f"{column.name} in {interval} ({number} of {count})"
+        for number, interval in enumerate(intervals, start=1)
+    ]
+    missing = [f"{column.name} is missing (none of {count})"] if column.nullable else []
+    return labels + missing

@@ -1,0 +1,141 @@
+"""Conditions of many conjunctions as arrays: every one says that a number is in [low, high)."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.spec.errors import SpecError
+from synth.spec.schema import Attribute, CategoricalColumn
+from synth.spec.workload.bins import BinStarts, cut_bins
+from synth.spec.workload.conditions import Condition, Conjunction, HasCode, InInterval
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+MISSING = -math.inf
+"""Stands for a missing number, below all others."""
+LOWEST = -float(np.finfo(np.float64).max)
+"""No number but a missing one is below it."""
+
+Bounds = Callable[[Condition], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class ConditionArrays:
+    """Conditions ordered by query, and in each query points before intervals."""
+
+    queries: int
+    query: Integers
+    column: Integers
+    """Position among the attributes."""
+    is_point: Flags
+    """Whether it is about one category, or about missing numbers."""
+    low: Floats
+    high: Floats
+
+    def start(self) -> Integers:
+        """Where the conditions of each query start, and where the last ends."""
+        return np.searchsorted(self.query, np.arange(self.queries + 1))
+
+    def on(self, columns: Flags) -> "ConditionArrays":
+        """Only the conditions on some columns, which are numbered anew."""
+        picked = self._picked(np.flatnonzero(columns[self.column]), self.query, self.queries)
+        return replace(picked, column=(np.cumsum(columns) - 1)[picked.column])
+
+    def sorted_by(self, rank: Integers) -> "ConditionArrays":
+        """The conditions of each query by the rank of their columns."""
+        order = np.lexsort((rank[self.column], self.query))
+        return self._picked(order, self.query, self.queries)
+
+    def of(self, queries: Integers) -> "ConditionArrays":
+        """The conditions of some queries, which are numbered anew."""
+        start = self.start()
+        length = np.diff(start)[queries]
+        first = np.cumsum(length) - length
+        positions = np.repeat(start[queries] - first, length) + np.arange(length.sum())
+        renumbered = np.empty_like(self.query)
+        renumbered[positions] = np.repeat(np.arange(len(queries)), length)
+        return self._picked(positions, renumbered, len(queries))
+
+    def _picked(self, positions: Integers, query: Integers, queries: int) -> "ConditionArrays":
+        return ConditionArrays(
+            queries,
+            query[positions],
+            self.column[positions],
+            self.is_point[positions],
+            self.low[positions],
+            self.high[positions],
+        )
+
+
+def in_numbers(
+    conjunctions: Sequence[Conjunction], attributes: Sequence[Attribute]
+) -> ConditionArrays:
+    """As a table reads numbers, with MISSING for missing ones."""
+    upper = {c.name: c.upper for c in attributes if not isinstance(c, CategoricalColumn)}
+
+    def bounds(condition: Condition) -> tuple[float, float]:
+        if isinstance(condition, HasCode):
+            return condition.code, condition.code + 1
+        if isinstance(condition, InInterval):
+            is_closed = condition.high == upper[condition.column]
+            return condition.low, math.inf if is_closed else condition.high
+        return MISSING, LOWEST
+
+    return _listed(conjunctions, attributes, bounds)
+
+
+def in_bins(
+    conjunctions: Sequence[Conjunction], attributes: Sequence[Attribute]
+) -> ConditionArrays:
+    """As codes of categories and bins."""
+    columns = {column.name: column for column in attributes}
+    starts: dict[str, BinStarts] = {}
+
+    def bounds(condition: Condition) -> tuple[float, float]:
+        if isinstance(condition, HasCode):
+            return condition.code, condition.code + 1
+        column = columns[condition.column]
+        assert not isinstance(column, CategoricalColumn)
+        if column.bins is None:
+            raise SpecError(cut_bins(column))
+        if not isinstance(condition, InInterval):
+            return column.size - 1, column.size
+        if column.name not in starts:
+            starts[column.name] = BinStarts(column)
+        span = starts[column.name].span(condition.low, condition.high)
+        if span is None:
+            raise SpecError(cut_bins(column))
+        return span
+
+    return _listed(conjunctions, attributes, bounds)
+
+
+def _listed(
+    conjunctions: Sequence[Conjunction], attributes: Sequence[Attribute], bounds: Bounds
+) -> ConditionArrays:
+    position = {column.name: i for i, column in enumerate(attributes)}
+    listed = [
+        (query, not is_interval, position[condition.column], *bounds(condition))
+        for query, conjunction in enumerate(conjunctions)
+        for is_interval, condition in _points_first(conjunction)
+    ]
+    query, is_point, column, low, high = zip(*listed, strict=True)
+    return ConditionArrays(
+        len(conjunctions),
+        np.array(query, np.int64),
+        np.array(column, np.int64),
+        np.array(is_point, np.bool_),
+        np.array(low, np.float64),
+        np.array(high, np.float64),
+    )
+
+
+def _points_first(conjunction: Conjunction) -> list[tuple[bool, Condition]]:
+    """Each condition, and whether it is an interval."""
+    kinds = [(isinstance(condition, InInterval), condition) for condition in conjunction]
+    return sorted(kinds, key=lambda kind: kind[0])

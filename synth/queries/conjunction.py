@@ -1,0 +1,192 @@
+"""Conjunctions of conditions on single columns: ranges and prefixes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from synth.queries.condition_arrays import MISSING, ConditionArrays, in_bins, in_numbers
+from synth.queries.condition_labels import condition_labels
+from synth.queries.conjunction_products import BinRows, ConjunctionProducts, SoftPlaces
+from synth.queries.conjunction_sums import ConjunctionSums
+from synth.queries.conjunction_weights import ConjunctionWeights
+from synth.queries.features import ConjunctionFeatures
+from synth.queries.group import Counts, QueryGroup
+from synth.spec.memory import KEPT_PLANS
+from synth.spec.population import Protection
+from synth.spec.schema import Attribute, Schema
+from synth.spec.sensitivity import Sensitivity, of_predicates
+from synth.spec.workload.conditions import (
+    Conjunction,
+    ConjunctionGroup,
+    columns_of,
+)
+
+if TYPE_CHECKING:
+    from synth.models.histogram import Histogram
+    from synth.models.product import ProductMixture
+    from synth.models.relaxed import RelaxedRows
+    from synth.models.support import Support
+
+
+@dataclass(frozen=True)
+class Conjunctions(QueryGroup):
+    """Conjunctions of categories, intervals of numbers, and missing values."""
+
+    reads: ClassVar[Literal["codes", "numbers"]] = "numbers"
+    is_whole: ClassVar[bool] = False
+
+    attributes: tuple[str, ...]
+    group: ConjunctionGroup
+    schema: Schema = field(hash=False, repr=False)
+    picked: tuple[int, ...] | None = None
+    """Which of the group's queries it has, where not all."""
+    known: Sequence[Conjunction] | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, group: ConjunctionGroup, schema: Schema) -> "Conjunctions":
+        """The conjunctions of a group, listed when they are first needed."""
+        return cls(group.attributes, group, schema)
+
+    def only(self, queries: Sequence[int]) -> "Conjunctions":
+        """Some of the queries: a fit to those that were measured need not answer the others."""
+        mine = range(self.group.count) if self.picked is None else self.picked
+        picked = tuple(mine[query] for query in queries)
+        return replace(self, picked=picked, known=[self.conjunctions[query] for query in queries])
+
+    @property
+    def size(self) -> int:
+        """Number of conjunctions."""
+        return self.group.count if self.picked is None else len(self.picked)
+
+    @property
+    def name(self) -> str:
+        """What decides the queries, such as a seed."""
+        of_all = "" if self.picked is None else f", {self.size} of these"
+        return self.group.name + of_all
+
+    @cached_property
+    def conjunctions(self) -> Sequence[Conjunction]:
+        """The conditions of every query."""
+        return self.group.item.conjunctions(self.schema) if self.known is None else self.known
+
+    def sensitivity(self, protection: Protection) -> Sensitivity:
+        """A row may satisfy all of them."""
+        return of_predicates(self.size, protection)
+
+    def labels(self, schema: Schema) -> Iterator[str]:
+        """Such as `sex=F & age in [20, 30)`, `income < 1000` or `age is missing`."""
+        label = {column.name: condition_labels(column) for column in schema.attributes}
+        for conjunction in self.conjunctions:
+            yield " & ".join(label[condition.column](condition) for condition in conjunction)
+
+    @classmethod
+    def counter(cls, groups: Sequence["Conjunctions"]) -> "ConjunctionCounter":
+        """Count all of them in one pass over the rows."""
+        return ConjunctionCounter(groups)
+
+    @classmethod
+    def on_histogram(
+        cls, groups: Sequence["Conjunctions"], histogram: "Histogram"
+    ) -> list[torch.Tensor]:
+        """Sums over tables of the columns of each conjunction; those it does not have are uniform."""
+        return [_weights(g, histogram.domain.names).on_histogram(histogram) for g in groups]
+
+    @classmethod
+    def on_support(cls, groups: Sequence["Conjunctions"], support: "Support") -> list[torch.Tensor]:
+        """Sums of the weights of matching rows; attributes that the rows lack are uniform."""
+        return [_weights(g, support.domain.names).on_support(support) for g in groups]
+
+    def matching(self, index: int, support: "Support") -> torch.Tensor:
+        """The rows that satisfy one of the conjunctions."""
+        conditions = self.conditions_in_bins
+        matches = torch.ones(len(support.weights), dtype=torch.bool)
+        for position in range(*np.searchsorted(conditions.query, [index, index + 1])):
+            codes = support.codes[self.columns[conditions.column[position]].name]
+            matches &= (codes >= conditions.low[position]) & (codes < conditions.high[position])
+        return matches.nonzero().flatten()
+
+    @classmethod
+    def on_product(
+        cls, groups: Sequence["Conjunctions"], mixture: "ProductMixture"
+    ) -> torch.Tensor:
+        """Means of products of the probabilities of their conditions."""
+        answers = []
+        for group in groups:
+            products, rows = group.products_in_bins
+            answers.append(products.answers(rows.probabilities(mixture)))
+        return torch.cat(answers)
+
+    @classmethod
+    def on_relaxed(cls, groups: Sequence["Conjunctions"], rows: "RelaxedRows") -> torch.Tensor:
+        """Means of products of how far each row satisfies the conditions."""
+        answers = []
+        for group in groups:
+            products, places = group.products_in_numbers
+            answers.append(products.answers(places.probabilities(rows)))
+        return torch.cat(answers)
+
+    def features(self, schema: Schema) -> ConjunctionFeatures:
+        """The conjunctions themselves."""
+        return ConjunctionFeatures(self.conjunctions)
+
+    @cached_property
+    def columns(self) -> tuple[Attribute, ...]:
+        """The columns that some condition is about."""
+        names = columns_of(self.conjunctions, self.schema)
+        return tuple(self.schema.attribute(name) for name in names)
+
+    @cached_property
+    def conditions_in_bins(self) -> ConditionArrays:
+        """Their conditions for models that know numbers only by their bins."""
+        return in_bins(self.conjunctions, self.columns)
+
+    @cached_property
+    def sums_in_numbers(self) -> ConjunctionSums:
+        """How they are counted."""
+        return ConjunctionSums(in_numbers(self.conjunctions, self.columns), self.columns)
+
+    @cached_property
+    def products_in_bins(self) -> tuple[ConjunctionProducts, BinRows]:
+        """How a mixture over codes answers them."""
+        conditions = self.conditions_in_bins
+        return ConjunctionProducts(conditions), BinRows(conditions, self.columns)
+
+    @cached_property
+    def products_in_numbers(self) -> tuple[ConjunctionProducts, SoftPlaces]:
+        """How rows with soft edges answer them."""
+        conditions = in_numbers(self.conjunctions, self.columns)
+        return ConjunctionProducts(conditions), SoftPlaces(conditions, self.columns, self.schema)
+
+
+class ConjunctionCounter:
+    """Adds up the counts of some groups of conjunctions, chunk by chunk."""
+
+    def __init__(self, groups: Sequence[Conjunctions]) -> None:
+        self._groups = groups
+        self._totals = [np.zeros(group.size, np.int64) for group in groups]
+
+    def add(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Count the rows of one chunk."""
+        numbers = {name: _without_nan(column) for name, column in columns.items()}
+        ones = np.ones(len(next(iter(columns.values()))), np.int64)
+        for group, total in zip(self._groups, self._totals, strict=True):
+            total += group.sums_in_numbers.of(numbers, ones)
+
+    def totals(self) -> list[Counts]:
+        """The counts of each group."""
+        return self._totals
+
+
+@lru_cache(maxsize=KEPT_PLANS)
+def _weights(group: Conjunctions, names: tuple[str, ...]) -> ConjunctionWeights:
+    return ConjunctionWeights(group.conditions_in_bins, group.columns, names)
+
+
+def _without_nan(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Missing numbers as one below all others; categories are codes, and have a code for missing."""
+    return np.where(np.isnan(numbers), MISSING, numbers) if numbers.dtype.kind == "f" else numbers

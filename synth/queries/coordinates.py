@@ -1,0 +1,39 @@
+"""The coordinates of a row: categories one-hot, numbers as places between their bounds.
+
+A category has a coordinate for each code. A number has two: its place, from 0 at the lower bound to 1
+at the upper one, and whether it is missing.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.spec.schema import Attribute, IntegerColumn, RealColumn
+from synth.spec.workload.halfspaces import coordinates
+
+PLACE, MISSING = 0, 1
+"""The coordinates of a number."""
+
+
+def coordinate_starts(columns: Sequence[Attribute]) -> dict[str, int]:
+    """The first coordinate of each column, when their coordinates stand side by side."""
+    starts = np.cumsum([0, *(coordinates(column) for column in columns)])
+    return {column.name: int(start) for column, start in zip(columns, starts, strict=False)}
+
+
+def span_of(column: IntegerColumn | RealColumn) -> float:
+    """How far apart the bounds are; a column of one number has all of it at place 0."""
+    return float(column.upper - column.lower) or 1.0
+
+
+def edge_places(
+    column: IntegerColumn | RealColumn, edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The places at which numbers stop being below some edges; infinite where all or none are.
+
+    Between whole numbers that is halfway, because a place between them is rounded to the nearer one.
+    """
+    cuts = np.ceil(edges) - 0.5 if isinstance(column, IntegerColumn) else edges
+    places = (cuts - column.lower) / span_of(column)
+    return np.where(edges <= column.lower, -np.inf, np.where(edges > column.upper, np.inf, places))

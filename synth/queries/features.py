@@ -1,0 +1,76 @@
+"""Which queries a row satisfies, in forms in which one changed cell is quickly told.
+
+A search over rows changes a cell at a time. These forms let it compare the row before and after,
+instead of counting all rows again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.queries.reading import Reading
+from synth.spec.workload.conditions import Conjunction
+
+
+@dataclass(frozen=True)
+class CellFeatures:
+    """Cross tables, one after another: a row is in exactly one cell of each."""
+
+    tables: Sequence[tuple[Reading, ...]]
+    """The axes of each table, the last one varying fastest."""
+
+
+@dataclass(frozen=True)
+class ConjunctionFeatures:
+    """Conjunctions of conditions on single columns."""
+
+    conjunctions: Sequence[Conjunction]
+
+
+@dataclass(frozen=True)
+class HalfspaceFeatures:
+    """Weighted sums of what the columns contribute, at most a threshold.
+
+    Everything is a whole number, so that sums are exact in whatever order they are made.
+    """
+
+    contributions: dict[str, "Contribution"]
+    thresholds: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What a column adds to the sums: weights of a code, or of a number's place between its bounds."""
+
+    lower: float
+    span: float
+    """Bounds of a numeric column; unused for categories."""
+    slope: NDArray[np.int64] | None
+    """For numbers: weight of the place, one for each query. The place is a whole number of steps."""
+    offset: NDArray[np.int64]
+    """One row for each code of a category; for numbers a single row, added where it is missing."""
+
+    def of(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        """What each number adds to each query's sum: one row per number."""
+        if self.slope is None:
+            return self.offset[numbers.astype(np.int64)]
+        missing = np.isnan(numbers)
+        steps = place(numbers, self.lower, self.span)
+        added: NDArray[np.int64] = steps[:, None] * self.slope + missing[:, None] * self.offset
+        return added
+
+
+PLACES = 2**16
+"""Steps between the bounds of a numeric column, in halfspaces."""
+
+
+def place(numbers: NDArray[Any], lower: float, span: float) -> NDArray[np.int64]:
+    """The nearest of the steps between the bounds; missing numbers are at the first."""
+    shares = np.nan_to_num((numbers - lower) / span, nan=0.0)
+    return np.rint(np.clip(shares, 0, 1) * PLACES).astype(np.int64)
+
+
+Features = CellFeatures | ConjunctionFeatures | HalfspaceFeatures

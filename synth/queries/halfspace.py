@@ -1,0 +1,174 @@
+"""Random halfspaces: rows whose weighted coordinates add up to at most a threshold."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.utils.checkpoint import checkpoint
+
+from synth.queries.coordinates import MISSING, PLACE, coordinate_starts, span_of
+from synth.queries.features import PLACES, Contribution, HalfspaceFeatures
+from synth.queries.group import Counts, QueryGroup
+from synth.queries.halfspace_counting import HalfspaceCounting
+from synth.queries.halfspace_draws import UNIT, WEIGHT, Block, HalfspaceDraws
+from synth.spec.memory import KEPT_TABLES, MAX_ENTRIES
+from synth.spec.population import Protection
+from synth.spec.schema import Attribute, CategoricalColumn, Schema
+from synth.spec.sensitivity import Sensitivity, of_predicates
+from synth.spec.workload.halfspaces import HalfspaceGroup
+
+if TYPE_CHECKING:
+    from synth.models.relaxed import RelaxedRows
+
+
+@dataclass(frozen=True)
+class Halfspaces(QueryGroup):
+    """Random halfspaces over all columns. No model that knows numbers only by bins can answer them."""
+
+    reads: ClassVar[Literal["codes", "numbers"]] = "numbers"
+    is_whole: ClassVar[bool] = False
+
+    attributes: tuple[str, ...]
+    group: HalfspaceGroup
+    schema: Schema = field(hash=False, repr=False)
+    picked: tuple[int, ...] | None = None
+    """Which of the group's queries it has, where not all."""
+    known: HalfspaceDraws | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, group: HalfspaceGroup, schema: Schema) -> "Halfspaces":
+        """The halfspaces of a group, drawn when they are first needed."""
+        return cls(group.attributes, group, schema)
+
+    def only(self, queries: Sequence[int]) -> "Halfspaces":
+        """Some of the queries: a fit to those that were measured need not answer the others."""
+        picked = tuple(self.numbers[query] for query in queries)
+        return replace(self, picked=picked, known=self._draws)
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """Which of the group's queries it has."""
+        return range(self.group.count) if self.picked is None else self.picked
+
+    @property
+    def size(self) -> int:
+        """Number of halfspaces."""
+        return len(self.numbers)
+
+    @property
+    def name(self) -> str:
+        """How many, and of which seed."""
+        of_all = "" if self.picked is None else f", {self.size} of these"
+        return self.group.name + of_all
+
+    def sensitivity(self, protection: Protection) -> Sensitivity:
+        """A row may be in all of them."""
+        return of_predicates(self.size, protection)
+
+    def labels(self, schema: Schema) -> Iterator[str]:
+        """Such as `halfspace 17 of seed 3`."""
+        return (f"halfspace {number} of seed {self.group.item.seed}" for number in self.numbers)
+
+    @classmethod
+    def counter(cls, groups: Sequence["Halfspaces"]) -> "HalfspaceCounter":
+        """Count all of them in one pass over the rows."""
+        return HalfspaceCounter(groups)
+
+    @classmethod
+    def on_relaxed(cls, groups: Sequence["Halfspaces"], rows: "RelaxedRows") -> torch.Tensor:
+        """Means of sigmoids of how far each row is below the threshold."""
+        entries = rows.size * sum(group.size for group in groups)
+        recompute = torch.is_grad_enabled() and entries > KEPT_TABLES * MAX_ENTRIES
+        blocks = (block for group in groups for block in group.blocks())
+        return torch.cat([_on_relaxed(block, rows, recompute) for block in blocks])
+
+    def features(self, schema: Schema) -> HalfspaceFeatures:
+        """What each column contributes to the sums."""
+        blocks = list(self.blocks())
+        weights = np.concatenate([block.weights for block in blocks]).T
+        starts = coordinate_starts(self.columns)
+        return HalfspaceFeatures(
+            {c.name: _contribution(c, weights, starts[c.name]) for c in self.columns},
+            np.concatenate([block.thresholds for block in blocks]),
+        )
+
+    def blocks(self) -> Iterator[Block]:
+        """The halfspaces, some at a time."""
+        if self.picked is not None:
+            yield self._picked_block
+            return
+        for number in range(self._draws.blocks):
+            yield self._draws.block(number)
+
+    @cached_property
+    def columns(self) -> tuple[Attribute, ...]:
+        """The columns that they weigh."""
+        return tuple(self.schema.attribute(name) for name in self.attributes)
+
+    @cached_property
+    def _draws(self) -> HalfspaceDraws:
+        if self.known is not None:
+            return self.known
+        return HalfspaceDraws(self.group.item.seed, self.group.count, self.columns)
+
+    @cached_property
+    def _picked_block(self) -> Block:
+        assert self.picked is not None
+        return self._draws.take(self.picked)
+
+
+class HalfspaceCounter:
+    """Adds up the counts of some groups of halfspaces, chunk by chunk."""
+
+    def __init__(self, groups: Sequence[Halfspaces]) -> None:
+        self._groups = groups
+        self._counting = [HalfspaceCounting(group.columns) for group in groups]
+        self._totals = [np.zeros(group.size, np.int64) for group in groups]
+
+    def add(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Count the rows of one chunk."""
+        for group, counting, total in zip(self._groups, self._counting, self._totals, strict=True):
+            rows = counting.prepare(columns)
+            total += np.concatenate([counting.count(rows, block) for block in group.blocks()])
+
+    def totals(self) -> list[Counts]:
+        """The counts of each group."""
+        return self._totals
+
+
+def _on_relaxed(block: Block, rows: "RelaxedRows", recompute: bool) -> torch.Tensor:
+    """In batches of halfspaces whose sums over all rows fit."""
+    weighed = rows.coordinates
+
+    def mean(weights: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
+        sums = (weights.to(weighed) / WEIGHT) @ weighed
+        limits = (thresholds.double() / UNIT).to(weighed)
+        return torch.sigmoid(rows.temperature * (limits[:, None] - sums)).mean(1)
+
+    at_once = max(1, MAX_ENTRIES // rows.size)
+    batches = zip(
+        torch.split(torch.from_numpy(block.weights), at_once),
+        torch.split(torch.from_numpy(block.thresholds), at_once),
+        strict=True,
+    )
+    if not recompute:
+        return torch.cat([mean(*batch) for batch in batches])
+    again = [checkpoint(mean, *batch, use_reentrant=False) for batch in batches]
+    return torch.cat(cast(list[torch.Tensor], again))
+
+
+def _contribution(column: Attribute, weights: NDArray[np.int32], start: int) -> Contribution:
+    """`weights` has one row for each coordinate."""
+    if isinstance(column, CategoricalColumn):
+        offset = weights[start : start + column.size].astype(np.int64) * PLACES
+        return Contribution(lower=0.0, span=1.0, slope=None, offset=offset)
+    return Contribution(
+        lower=float(column.lower),
+        span=span_of(column),
+        slope=weights[start + PLACE].astype(np.int64),
+        offset=weights[start + MISSING].astype(np.int64)[None, :] * PLACES,
+    )

@@ -1,0 +1,159 @@
+"""Counting rows in halfspaces, exactly: whole numbers in doubles, which hold them up to 2^53.
+
+Categories, and whether numbers are missing, are codes whose weights are looked up instead of
+multiplied. Codes of several columns are merged into one, so that there is less to look up.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os import cpu_count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.compiled import kept_on_disk
+from synth.queries.coordinates import MISSING, PLACE, coordinate_starts, span_of
+from synth.queries.features import PLACES, place
+from synth.queries.halfspace_draws import Block
+from synth.queries.marginal_counter import ROWS_WORTH_A_THREAD
+from synth.spec.schema import Attribute, CategoricalColumn
+from synth.spec.workload.halfspaces import coordinates
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+MERGED_CODES = 256
+"""Columns are merged while their codes together are no more than this."""
+HALFSPACES_AT_ONCE = 128
+"""Halfspaces whose weights stay in the processor's caches."""
+
+
+@kept_on_disk
+def _count(
+    codes: Integers,
+    looked_up: Floats,
+    steps: Floats,
+    slopes: Floats,
+    thresholds: Floats,
+    totals: Integers,
+) -> None:
+    """One row of `codes` and `steps` for each part; one column of all others for each halfspace."""
+    sums = np.empty(len(thresholds))
+    for row in range(codes.shape[1]):
+        sums[:] = 0.0
+        for part in range(len(codes)):
+            weights = looked_up[codes[part, row]]
+            for i in range(len(sums)):
+                sums[i] += weights[i]
+        for part in range(len(steps)):
+            number, weights = steps[part, row], slopes[part]
+            for i in range(len(sums)):
+                sums[i] += number * weights[i]
+        for i in range(len(sums)):
+            totals[i] += sums[i] <= thresholds[i]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Columns whose codes are merged into one."""
+
+    columns: tuple[Attribute, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of merged codes."""
+        return int(np.prod(self.sizes))
+
+    def merge(self, numbers: Mapping[str, NDArray[Any]]) -> Integers:
+        """The merged code of each row, the last column's varying fastest."""
+        codes = np.zeros((), np.int64)
+        for column, size in zip(self.columns, self.sizes, strict=True):
+            mine = numbers[column.name]
+            is_category = isinstance(column, CategoricalColumn)
+            codes = codes * size + (mine.astype(np.int64) if is_category else np.isnan(mine))
+        return codes
+
+    def weights(self, weights: NDArray[np.int32], starts: Mapping[str, int]) -> Floats:
+        """What each merged code adds to the sums: one row for each."""
+        added = np.zeros((1, len(weights)))
+        for column, size in zip(self.columns, self.sizes, strict=True):
+            start = starts[column.name]
+            if isinstance(column, CategoricalColumn):
+                mine = weights[:, start : start + size].T.astype(np.float64)
+            else:
+                missing = weights[:, start + MISSING].astype(np.float64)
+                mine = np.stack([np.zeros_like(missing), missing])
+            added = (added[:, None, :] + mine[None, :, :]).reshape(-1, len(weights))
+        return added * PLACES
+
+
+class HalfspaceCounting:
+    """How to count rows of some columns in halfspaces."""
+
+    def __init__(self, columns: Sequence[Attribute]) -> None:
+        self._starts = coordinate_starts(columns)
+        self._parts = _parts(columns)
+        self._numeric = [c for c in columns if not isinstance(c, CategoricalColumn)]
+
+    def prepare(self, numbers: Mapping[str, NDArray[Any]]) -> "PreparedRows":
+        """Rows in the form in which blocks of halfspaces count them."""
+        rows = len(next(iter(numbers.values())))
+        codes = np.empty((len(self._parts), rows), np.int64)
+        first = 0
+        for i, part in enumerate(self._parts):
+            codes[i] = first + part.merge(numbers)
+            first += part.size
+        steps = np.empty((len(self._numeric), rows))
+        for i, column in enumerate(self._numeric):
+            steps[i] = place(numbers[column.name], column.lower, span_of(column))
+        return PreparedRows(codes, steps)
+
+    def count(self, rows: "PreparedRows", block: Block) -> Integers:
+        """How many rows each halfspace holds."""
+        totals = np.zeros(len(block.thresholds), np.int64)
+
+        def count(start: int) -> None:
+            some = slice(start, start + HALFSPACES_AT_ONCE)
+            weights = block.weights[some]
+            slopes = [weights[:, self._starts[c.name] + PLACE] for c in self._numeric]
+            looked_up = [part.weights(weights, self._starts) for part in self._parts]
+            nothing = np.zeros((0, len(weights)))
+            _count(
+                rows.codes,
+                np.concatenate([nothing, *looked_up]),
+                rows.steps,
+                np.stack(slopes).astype(np.float64) if slopes else nothing,
+                block.thresholds[some].astype(np.float64),
+                totals[some],
+            )
+
+        threads = cpu_count() if rows.codes.shape[1] >= ROWS_WORTH_A_THREAD else 1
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(count, range(0, len(totals), HALFSPACES_AT_ONCE)))
+        return totals
+
+
+@dataclass(frozen=True)
+class PreparedRows:
+    """Merged codes and steps of numbers: one row for each part, one column for each row."""
+
+    codes: Integers
+    steps: Floats
+
+
+def _parts(columns: Sequence[Attribute]) -> list[Part]:
+    parts: list[Part] = []
+    for column in columns:
+        is_category = isinstance(column, CategoricalColumn)
+        if not is_category and not column.nullable:
+            continue
+        size = coordinates(column)
+        if parts and parts[-1].size * size <= MERGED_CODES:
+            last = parts.pop()
+            parts.append(Part((*last.columns, column), (*last.sizes, size)))
+        else:
+            parts.append(Part((column,), (size,)))
+    return parts

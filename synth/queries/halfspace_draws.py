@@ -1,0 +1,92 @@
+"""Random halfspaces in whole numbers.
+
+Weights and thresholds are rounded to fixed point, and numbers to steps between their bounds. Every sum
+is then a whole number that a double holds exactly, in whatever order it is added up: whether a row is
+in a halfspace depends on that row alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.queries.features import PLACES
+from synth.spec.schema import Attribute
+from synth.spec.workload.halfspaces import coordinates
+
+WEIGHT = 2**24
+"""A weight of 1 in fixed point."""
+UNIT = WEIGHT * PLACES
+"""A sum, or a threshold, of 1 in fixed point."""
+LARGEST_NORMAL = 8.0
+"""Normal numbers beyond it, one in 10^15, are moved to it, so that sums are bounded."""
+DRAWN_AT_ONCE = 2**22
+"""Numbers of a block of halfspaces that are drawn together."""
+MAX_BLOCK = 512
+KEPT_BYTES = 2**28
+"""How much memory blocks that were drawn may keep; others are drawn again when they are needed."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some halfspaces: the coordinates of a row, weighted, add up to at most the threshold."""
+
+    weights: NDArray[np.int32]
+    """One row for each halfspace, one column for each coordinate, in units of 1 / WEIGHT."""
+    thresholds: NDArray[np.int64]
+    """In units of 1 / UNIT."""
+
+
+class HalfspaceDraws:
+    """Halfspaces of a seed, drawn block by block when they are needed.
+
+    Paper: Liu, Tang, Vietri, Wu (2023), section 5.2: weights ~ N(0, 1/d) for d columns, thresholds
+    ~ N(0, 1). A block has a generator of its own, of the kind whose numbers never change.
+    """
+
+    def __init__(self, seed: int, count: int, columns: Sequence[Attribute]) -> None:
+        self._seed = [seed % 2**32, seed // 2**32]
+        self._count = count
+        self._scale = len(columns) ** -0.5
+        self._coordinates = sum(coordinates(column) for column in columns)
+        self._block_size = min(MAX_BLOCK, max(1, DRAWN_AT_ONCE // self._coordinates))
+        self._kept: dict[int, Block] = {}
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return ceil(self._count / self._block_size)
+
+    def block(self, number: int) -> Block:
+        """Consecutive halfspaces; the last block may be shorter."""
+        if number in self._kept:
+            return self._kept[number]
+        drawn = self._draw(number)
+        # The first ones stay: in a loop over more than fit, replacing them would help nobody.
+        if (len(self._kept) + 1) * drawn.weights.nbytes <= KEPT_BYTES:
+            self._kept[number] = drawn
+        return drawn
+
+    def take(self, queries: Sequence[int]) -> Block:
+        """Some of the halfspaces."""
+        wanted = np.asarray(queries, dtype=np.int64)
+        weights = np.empty((len(wanted), self._coordinates), np.int32)
+        thresholds = np.empty(len(wanted), np.int64)
+        numbers, places = np.divmod(wanted, self._block_size)
+        for number in np.unique(numbers):
+            mine, block = numbers == number, self.block(int(number))
+            weights[mine] = block.weights[places[mine]]
+            thresholds[mine] = block.thresholds[places[mine]]
+        return Block(weights, thresholds)
+
+    def _draw(self, number: int) -> Block:
+        rng = np.random.RandomState([*self._seed, number])
+        normal = rng.standard_normal((self._block_size, self._coordinates + 1))
+        length = min(self._block_size, self._count - number * self._block_size)
+        drawn = np.clip(normal[:length], -LARGEST_NORMAL, LARGEST_NORMAL)
+        return Block(
+            np.rint(drawn[:, 1:] * (self._scale * WEIGHT)).astype(np.int32),
+            np.rint(drawn[:, 0] * UNIT).astype(np.int64),
+        )

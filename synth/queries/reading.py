@@ -1,0 +1,55 @@
+"""How a column is read as discrete codes: its categories, its bins, or a level of a binary tree."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn
+from synth.spec.workload.binary_tree import at_level, level_name
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Codes of a column. Numbers are cut at edges into [a, b), the last cell closed."""
+
+    name: str
+    column: str
+    size: int
+    """Number of codes; the last one is for missing values, where there may be any."""
+    edges: tuple[float, ...] | None
+    """None for categories, whose codes are as they are."""
+
+    @classmethod
+    def of(cls, column: Attribute) -> Self:
+        """Its categories, or its declared bins."""
+        edges = None if isinstance(column, CategoricalColumn) else column.edges
+        return cls(column.name, column.name, column.size, edges)
+
+    @classmethod
+    def at_level(cls, column: IntegerColumn | RealColumn, level: int) -> Self:
+        """2^level cells of equal width between the declared bounds. Each level halves the one before."""
+        halved = at_level(column, level)
+        return cls(level_name(column.name, level), column.name, halved.size, halved.edges)
+
+    def codes(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        """The code of each number as a table reads it."""
+        if self.edges is None:
+            return numbers.astype(np.int64)
+        codes = np.searchsorted(self._inner, numbers, side="right")
+        codes[np.isnan(numbers)] = self.size - 1
+        return codes
+
+    def codes_of(self, column: Attribute) -> NDArray[np.int64]:
+        """The code of each category or bin of its column, whose bins must be parts of the cells."""
+        if isinstance(column, CategoricalColumn):
+            return np.arange(column.size)
+        missing = [np.nan] if column.nullable else []
+        return self.codes(np.array([*column.edges[:-1], *missing]))
+
+    @cached_property
+    def _inner(self) -> NDArray[np.float64]:
+        assert self.edges is not None
+        return np.array(self.edges[1:-1])

@@ -1,0 +1,119 @@
+"""All levels of binary trees from their finest cells: a cell is the sum of its two halves.
+
+Trees with as many levels and as many numeric columns are folded together, so that the number of
+steps does not depend on how many trees there are.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FinestTable:
+    """The cross table of a tree whose numeric columns are at their last level."""
+
+    levels: int
+    sizes: tuple[int, ...]
+    """Of each column; that of a number has one more cell where it may be missing."""
+    is_numeric: tuple[bool, ...]
+
+    @property
+    def order(self) -> list[int]:
+        """Its columns, categories first."""
+        return sorted(range(len(self.sizes)), key=lambda axis: self.is_numeric[axis])
+
+    @property
+    def numeric_sizes(self) -> list[int]:
+        """The sizes of its numeric columns."""
+        return [
+            size for size, is_numeric in zip(self.sizes, self.is_numeric, strict=True) if is_numeric
+        ]
+
+    def padded(self, first: int, nothing: int) -> Integers:
+        """Positions of its cells: one row for each combination of categories, then numbers.
+
+        All numbers have a cell for missing ones here, even where it is `nothing`.
+        """
+        positions = first + np.arange(math.prod(self.sizes)).reshape(self.sizes)
+        positions = positions.transpose(self.order).reshape(-1, *self.numeric_sizes)
+        whole = (2**self.levels + 1,) * len(self.numeric_sizes)
+        padded = np.full((len(positions), *whole), nothing)
+        padded[:, *(slice(size) for size in self.numeric_sizes)] = positions
+        return padded
+
+    def cells(self, expanded: Integers) -> Iterator[Integers]:
+        """The cells of every combination of levels, coarse ones first, among those of all levels."""
+        categories = [self.sizes[axis] for axis in self.order[: -len(self.numeric_sizes)]]
+        back = np.argsort(self.order)
+        for levels in product(range(1, self.levels + 1), repeat=len(self.numeric_sizes)):
+            slices = [
+                _slice_of(level, size > 2**self.levels)
+                for level, size in zip(levels, self.numeric_sizes, strict=True)
+            ]
+            found = expanded[:, *slices]
+            yield found.reshape(*categories, *found.shape[1:]).transpose(back).ravel()
+
+
+class TreeFold:
+    """How the finest cells of some trees, one tree after another, add up to those of all levels."""
+
+    def __init__(self, trees: Sequence[FinestTable]) -> None:
+        sizes = [math.prod(tree.sizes) for tree in trees]
+        starts, nothing = np.cumsum([0, *sizes]).tolist(), sum(sizes)
+        alike: dict[tuple[int, int], list[int]] = {}
+        for number, tree in enumerate(trees):
+            alike.setdefault((tree.levels, len(tree.numeric_sizes)), []).append(number)
+        self._gathered: list[tuple[int, torch.Tensor]] = []
+        cells_of: dict[int, Integers] = {}
+        offset = 0
+        for (levels, numeric), numbers in alike.items():
+            padded = [trees[number].padded(starts[number], nothing) for number in numbers]
+            self._gathered.append((levels, torch.from_numpy(np.concatenate(padded))))
+            for number, table in zip(numbers, padded, strict=True):
+                shape = (len(table), *(_width(levels),) * numeric)
+                expanded = offset + np.arange(math.prod(shape)).reshape(shape)
+                cells_of[number] = np.concatenate(list(trees[number].cells(expanded)))
+                offset += expanded.size
+        ordered = [cells_of[number] for number in range(len(trees))]
+        self._order = torch.from_numpy(np.concatenate(ordered))
+
+    def all_levels(self, finest: torch.Tensor) -> torch.Tensor:
+        """The cells of all levels of each tree, one tree after another."""
+        with_nothing = torch.cat([finest, finest.new_zeros(1)])
+        parts = []
+        for levels, gathered in self._gathered:
+            flat = gathered.flatten().to(finest.device)
+            cells = with_nothing.index_select(0, flat).reshape(gathered.shape)
+            for axis in range(1, cells.dim()):
+                cells = _with_coarser_levels(cells.movedim(axis, -1), levels).movedim(-1, axis)
+            parts.append(cells.flatten())
+        return torch.cat(parts).index_select(0, self._order.to(finest.device))
+
+
+def _with_coarser_levels(cells: torch.Tensor, levels: int) -> torch.Tensor:
+    """The last axis at every level, coarse ones first; each level ends with the missing numbers."""
+    numbers, missing = cells[..., :-1], cells[..., -1:]
+    parts = [numbers, missing]
+    for _ in range(levels - 1):
+        numbers = numbers.reshape(*numbers.shape[:-1], -1, 2).sum(-1)
+        parts = [numbers, missing, *parts]
+    return torch.cat(parts, dim=-1)
+
+
+def _width(levels: int) -> int:
+    """How many cells a numeric column has at all levels together."""
+    return sum(2**level + 1 for level in range(1, levels + 1))
+
+
+def _slice_of(level: int, is_nullable: bool) -> slice:
+    """Where the cells of a level are among those of all levels."""
+    start = _width(level - 1)
+    return slice(start, start + 2**level + is_nullable)

@@ -1,0 +1,66 @@
+"""Which marginals to measure for those that are asked: the orders with the least forecast error.
+
+Measuring high orders spreads the budget over many small cells; measuring low ones leaves out
+dependence that only the higher ones show. Both parts are forecast from public numbers alone, as the
+sum of absolute errors over the cells of an asked marginal. The constants come from the study in
+docs/defaults.md.
+"""
+
+import math
+from itertools import combinations
+
+from synth.spec.budget import rho_of_units
+from synth.spec.mechanism.base import Setting
+from synth.spec.workload import Group, MarginalGroup
+
+MISSED = 0.33
+"""What one-way marginals alone leave of a larger one."""
+MISSED_BY_NEXT = 0.14
+"""Of that, what each further order leaves."""
+NOISE_FACTOR, NOISE_POWER, CELL_POWER = 2.8, 0.766, 0.164
+"""What noise of a given size leaves after a fit: less than in proportion, since a fit smooths."""
+MAX_MEASURED = 500_000
+"""More queries than this take a fit too long, whatever they promise."""
+
+
+def by_forecast_error(setting: Setting) -> list[Group]:
+    """One-way marginals and those of the best order, below the asked ones; other groups as asked."""
+    marginals = [group for group in setting.asked if isinstance(group, MarginalGroup)]
+    others = [group for group in setting.asked if not isinstance(group, MarginalGroup)]
+    if not marginals:
+        return others
+    highest = max(len(group.attributes) for group in marginals)
+    choices = [_below(marginals, order) for order in range(1, highest + 1)]
+    affordable = [choice for choice in choices if _queries(choice, setting) <= MAX_MEASURED]
+    best = min(affordable or choices[:1], key=lambda choice: forecast(marginals, choice, setting))
+    return [*best, *others]
+
+
+def forecast(asked: list[MarginalGroup], measured: list[MarginalGroup], setting: Setting) -> float:
+    """The expected sum of absolute errors over the cells of an asked marginal."""
+    order = max(len(group.attributes) for group in measured)
+    missed = [
+        MISSED * MISSED_BY_NEXT ** (order - 1) if len(group.attributes) > order else 0.0
+        for group in asked
+    ]
+    l2_squared = measured[-1].sensitivity(setting.schema, setting.protection).l2_squared
+    share = rho_of_units(setting.units) / len(measured)
+    sigma = math.sqrt(max(1, l2_squared) / (2 * share))
+    cells = _queries(measured, setting) / len(measured)
+    noise = NOISE_FACTOR * (sigma / setting.rows) ** NOISE_POWER * cells**CELL_POWER
+    return float(sum(missed) / len(asked) + noise)
+
+
+def _below(asked: list[MarginalGroup], order: int) -> list[MarginalGroup]:
+    """All marginals of order one and of the given order that some asked one contains."""
+    found = {
+        names: None
+        for size in sorted({1, order})
+        for group in asked
+        for names in combinations(group.attributes, min(size, len(group.attributes)))
+    }
+    return [MarginalGroup(names) for names in found]
+
+
+def _queries(groups: list[MarginalGroup], setting: Setting) -> int:
+    return sum(group.size(setting.schema) for group in groups)

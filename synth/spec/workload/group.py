@@ -1,0 +1,40 @@
+"""What a workload item stands for: groups of counting queries, described without any numpy."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from synth.spec.population import Protection
+from synth.spec.schema import Schema
+from synth.spec.sensitivity import Sensitivity
+
+
+@dataclass(frozen=True)
+class Group(ABC):
+    """Counting queries about some columns that belong together."""
+
+    needs_bins: ClassVar[bool] = False
+    """Whether numeric columns are read as their bins."""
+    is_whole: ClassVar[bool] = True
+    """Whether adaptive mechanisms select and measure it as one, since all of it costs little more
+    than one of its queries; otherwise they do so query by query."""
+
+    attributes: tuple[str, ...]
+    """The columns that some query reads, in the schema's order."""
+
+    @abstractmethod
+    def size(self, schema: Schema) -> int:
+        """Number of queries."""
+
+    @abstractmethod
+    def sensitivity(self, schema: Schema, protection: Protection) -> Sensitivity:
+        """How far one privacy unit can move its counts."""
+
+    def tables(self, schema: Schema) -> list[Mapping[str, int]]:
+        """The cross tables that it consists of, if it does: the size of each axis by name."""
+        return []
+
+    def unaligned(self, schema: Schema) -> str | None:
+        """Why models of discrete cells cannot answer it and how to help, or None if they can."""
+        return None
