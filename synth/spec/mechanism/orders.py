@@ -12,6 +12,7 @@ from itertools import combinations
 from synth.spec.budget import rho_of_units
 from synth.spec.mechanism.base import Setting
 from synth.spec.workload import Group, MarginalGroup
+from synth.spec.workload.marginals import MAX_ORDER
 
 MISSED = 0.33
 """What one-way marginals alone leave of a larger one."""
@@ -23,13 +24,13 @@ MAX_MEASURED = 500_000
 """More queries than this take a fit too long, whatever they promise."""
 
 
-def by_forecast_error(setting: Setting) -> list[Group]:
+def by_forecast_error(setting: Setting, *, highest: int = MAX_ORDER) -> list[Group]:
     """One-way marginals and those of the best order, below the asked ones; other groups as asked."""
     marginals = [group for group in setting.asked if isinstance(group, MarginalGroup)]
     others = [group for group in setting.asked if not isinstance(group, MarginalGroup)]
     if not marginals:
         return others
-    highest = max(len(group.attributes) for group in marginals)
+    highest = min(highest, max(len(group.attributes) for group in marginals))
     choices = [_below(marginals, order) for order in range(1, highest + 1)]
     affordable = [choice for choice in choices if _queries(choice, setting) <= MAX_MEASURED]
     best = min(affordable or choices[:1], key=lambda choice: forecast(marginals, choice, setting))

@@ -200,9 +200,14 @@ TRIPLES = [{"type": "marginals", "k": 3}]
     ("rows", "order"), [(100, 1), (50_000, 2), (100_000_000, 3)], ids=["few", "some", "many"]
 )
 def test_the_more_rows_the_higher_the_order_that_is_measured(rows: int, order: int) -> None:
-    spec = release({"name": "gem"}, workload=TRIPLES, expected_rows=rows)
+    spec = release({"name": "relaxed_projection"}, workload=TRIPLES, expected_rows=rows)
     planned = plan(spec, schema(13), PUBLIC_SIZE, UNITS_PER_RHO // 100)
-    assert {len(group.attributes) for group in planned.measured} == {order}
+    assert {len(group.attributes) for group in planned.measured} == {1, order}
+
+
+def test_rounds_choose_among_pairs_at_most() -> None:
+    spec = release({"name": "gem"}, workload=TRIPLES, expected_rows=10**9)
+    assert {len(names) for names in measured(spec, schema(5))} == {2}
 
 
 def test_a_single_measurement_has_the_one_way_marginals_too() -> None:
@@ -212,9 +217,9 @@ def test_a_single_measurement_has_the_one_way_marginals_too() -> None:
 
 
 def test_nothing_is_measured_that_takes_a_fit_too_long() -> None:
-    spec = release({"name": "gem"}, workload=TRIPLES, expected_rows=10**12)
+    spec = release({"name": "relaxed_projection"}, workload=TRIPLES, expected_rows=10**12)
     planned = check(spec, schema(6, values=40))
-    assert {len(group.attributes) for group in planned.measured} == {2}
+    assert {len(group.attributes) for group in planned.measured} == {1, 2}
 
 
 def test_a_number_without_bins_cannot_be_released() -> None:
