@@ -96,9 +96,9 @@ def all_questions(
         ),
         "marginals-3": Questions(
             "marginals-3",
-            "3-way categorical marginals, adaptive",
+            "3-way categorical marginals",
             ("private_gsd", "rap_softmax", "gem", "gaussian"),
-            ADAPTIVE,
+            {},
             lambda columns: Marginals(type="marginals", k=3),
             of_numbers=False,
         ),

@@ -20,7 +20,7 @@ from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job, measure_once
 from synth.models.rows import Rows
 from synth.queries import QueryGroup, QuerySet, Single
-from synth.spec.mechanism import PrivateGsd
+from synth.spec.mechanism import OneShot, PrivateGsd
 from synth.table import store_numbers
 
 SEARCH_SEED = 0
@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 def run(job: Job, spec: PrivateGsd) -> Rows:
     """Measure, search, and release the rows."""
     learner = RowsLearner(job, spec)
-    if spec.mode == "one_shot":
+    if isinstance(job.plan, OneShot):
         learner.fit(measure_once(job), job.progress)
     else:
         adaptive_measurements(job, spec, learner)

@@ -64,7 +64,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "gem_pub": {"name": "gem_pub", "components": 50, "pretraining_steps": 50, **SMALL_NETWORK},
     "rap softmax": {"name": "rap_softmax", "components": 50, "steps": 50},
     "rap": {"name": "rap", "components": 50, "steps": 50},
-    "private_gsd": {"name": "private_gsd", "rows": 100, "generations": 300},
+    "private_gsd": {"name": "private_gsd", "mode": "adaptive", "rows": 100, "generations": 300},
     "private_gsd, one shot": {
         "name": "private_gsd",
         "mode": "one_shot",
@@ -73,6 +73,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     },
     "private_gsd, queries": {
         "name": "private_gsd",
+        "mode": "adaptive",
         "select": "queries",
         "per_round": 2,
         "rounds": 3,

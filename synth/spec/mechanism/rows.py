@@ -60,8 +60,9 @@ class PrivateGsd(RowsSpec):
 
     name: Literal["private_gsd"]
     """Always `private_gsd`."""
-    mode: Literal["adaptive", "one_shot"] = "adaptive"
-    """Whether to measure round by round where the rows are worst, or everything once."""
+    mode: Literal["adaptive", "one_shot"] | None = None
+    """Whether to measure round by round where the rows are worst, or everything once. Where not given:
+    once, unless there are single queries among the candidates, of which most are not worth it."""
     rows: SearchedRows = 2000
     """How many rows the search evolves (the paper's N'). A release of another number repeats them
     evenly."""
@@ -83,7 +84,8 @@ class PrivateGsd(RowsSpec):
 
     def plan(self, measured: Sequence[Group], setting: Setting) -> Plan:
         """Rounds, or a single measurement of everything."""
-        if self.mode == "one_shot":
+        mode = self.mode or ("adaptive" if are_single(measured) else "one_shot")
+        if mode == "one_shot":
             return divide(setting.units, one_way_apart(measured, ONE_WAY_SHARE))
         return super().plan(measured, setting)
 
