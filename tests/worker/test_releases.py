@@ -180,3 +180,35 @@ def test_public_row_counts_and_answers_only(stack: Stack) -> None:
     first = stack.journal(release)[0]
     assert (first.kind, first.price_units, first.scale) == ("rows", 0, 0)
     assert int.from_bytes(first.values, "little") == 50
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_numbers_without_bins_are_released_in_their_declared_form(
+    stack: Stack, dry_run: bool
+) -> None:
+    columns = [
+        {"name": "sex", "type": "categorical", "values": ["F", "M"]},
+        {"name": "age", "type": "integer", "lower": 18, "upper": 90, "nullable": False},
+        {"name": "pay", "type": "real", "lower": 0, "upper": 1000, "decimals": 2},
+    ]
+    dataset = stack.dataset(stack.population(), {"columns": columns})
+    rows = [f"{'FM'[i % 2]},{18 + i % 60},{'' if i % 4 == 0 else i}" for i in range(200)]
+    stack.upload(dataset, "\n".join(["sex,age,pay", *rows]).encode())
+    ingest_dataset(stack.context, dataset)
+    release = stack.submit(
+        dataset,
+        workload=[
+            {"type": "binary_tree", "k": 2, "levels": 3},
+            {"type": "prefixes", "count": 30, "seed": 1},
+        ],
+        mechanism={"name": "private_gsd", "rows": 100, "rounds": 2, "generations": 300},
+        outputs={"rows": 90, "certify": {"share": 0.1}},
+        dry_run=dry_run,
+    )
+    run_release(stack.context, release)
+    assert stack.release(release)["state"] == "succeeded"
+    header, *lines = stack.artifact(release, "synthetic.csv").decode().splitlines()
+    assert header == "sex,age,pay" and len(lines) == 90
+    for _, age, pay in (line.split(",") for line in lines):
+        assert 18 <= int(age) <= 90
+        assert pay == "" or (0 <= float(pay) <= 1000 and len(pay.partition(".")[2]) <= 2)

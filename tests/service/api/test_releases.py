@@ -298,3 +298,24 @@ def test_pagination(api: Api) -> None:
     made = [api.release(dataset, budget={"rho": 0.01}) for _ in range(5)]
     found = [item["id"] for page in pages(api.all, "/v1/releases", 2) for item in page]
     assert found[:5] == made[::-1] and len(set(found)) == len(found)
+
+
+def test_preview_of_numbers(api: Api) -> None:
+    body = release_body(
+        api.ready_dataset(api.population()),
+        workload=[
+            {"type": "binary_tree", "k": 1, "levels": 3},
+            {"type": "prefixes", "count": 500, "seed": 1, "numeric": 1},
+        ],
+        mechanism={"name": "private_gsd", "rounds": 4, "per_round": 5, "opening_share": 0.1},
+    )
+    found = api.role("curator").post("/v1/releases/preview", json=body).json()
+    assert [item["type"] for item in found["items"]] == ["binary_tree", "prefixes"]
+    assert found["items"][1]["queries"] == 500
+    # The number of rows, one opening for each of two columns, then rounds of a choice and five looks.
+    assert found["operations"] == 1 + 2 + 4 * (1 + 5)
+    assert found["memory_bytes"] > 0
+    refused = api.role("curator").post(
+        "/v1/releases/preview", json=body | {"mechanism": {"name": "mwem"}}
+    )
+    assert "private_gsd" in problem(refused, 422, "cannot-work")["detail"]
