@@ -95,7 +95,8 @@ def test_certified_rows_are_released_or_none(
     journal = stack.journal(release)
     assert journal[-1].kind == "certify"
     stack.expire_lease(release)
-    monkeypatch.setattr(Order, "seed", 1)
+    # Drawn systematically from a start far from that of seed 0: nearly every cell is rounded anew.
+    monkeypatch.setattr(Order, "seed", 3)
     run_release(stack.context, release)
     shown = stack.release(release)
     assert (shown["state"], shown["artifacts"]) == ("failed", [])
