@@ -96,7 +96,7 @@ class QueryGroup(ABC):
 
     def only(self, queries: Sequence[int]) -> "QueryGroup":
         """Some of its queries, of a group that is not selected as a whole."""
-        raise NotImplementedError(f"{self.name} is selected and measured as a whole")
+        raise TypeError(f"{self.name} is selected and measured as a whole")
 
     @classmethod
     @abstractmethod
