@@ -129,7 +129,7 @@ class ItemForecast(View):
     queries: int
     """How many counting queries it stands for."""
     sigma: float | None
-    """Standard deviation of the noise on each measured count, where there is one scale."""
+    """Standard deviation of the noise on each measured count; the largest, where they differ."""
     expected_error: float | None
     """Mean absolute error that this noise causes, in counts."""
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from synth.spec.base import Name, Spec
+from synth.spec.base import Spec
 from synth.spec.errors import SpecError
 from synth.spec.population import Protection
 from synth.spec.schema import (
@@ -26,7 +26,7 @@ from synth.spec.schema import (
 )
 from synth.spec.sensitivity import Sensitivity, of_partition
 from synth.spec.workload.group import Group
-from synth.spec.workload.marginals import MAX_GROUPS, MAX_ORDER, in_schema_order
+from synth.spec.workload.marginals import MAX_GROUPS, MAX_ORDER, ColumnSets, in_schema_order
 
 MAX_LEVELS = 16
 CELLS_OF_A_TABLE = 2
@@ -114,13 +114,7 @@ class BinaryTree(Spec):
     """Number of columns in each tree; with 1, each numeric column alone."""
     levels: Annotated[int, Field(ge=1, le=MAX_LEVELS)] = 5
     """How often the range is halved; level j has 2^j intervals."""
-    attributes: (
-        Annotated[
-            list[Annotated[list[Name], Field(min_length=1, max_length=MAX_ORDER)]],
-            Field(min_length=1, max_length=MAX_GROUPS),
-        ]
-        | None
-    ) = None
+    attributes: ColumnSets | None = None
     """The columns of each tree, by name; at least one of them numeric."""
 
     @model_validator(mode="after")

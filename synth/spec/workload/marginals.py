@@ -20,6 +20,12 @@ from synth.spec.workload.group import Group
 MAX_ORDER = 10
 MAX_GROUPS = 100_000
 
+ColumnSets = Annotated[
+    list[Annotated[list[Name], Field(min_length=1, max_length=MAX_ORDER)]],
+    Field(min_length=1, max_length=MAX_GROUPS),
+]
+"""Named columns, several sets of them."""
+
 
 @dataclass(frozen=True)
 class MarginalGroup(Group):
@@ -55,13 +61,7 @@ class Marginals(Spec):
     """How many marginals to choose at random among all of order `k`."""
     seed: Seed | None = None
     """Seed of that public random choice."""
-    attributes: (
-        Annotated[
-            list[Annotated[list[Name], Field(min_length=1, max_length=MAX_ORDER)]],
-            Field(min_length=1, max_length=MAX_GROUPS),
-        ]
-        | None
-    ) = None
+    attributes: ColumnSets | None = None
     """The columns of each marginal, by name."""
 
     @model_validator(mode="after")
