@@ -24,8 +24,9 @@ from tests.e2e.support import SCRIM, STOP_SECONDS, Up, environment, is_alive, ru
 pytestmark = pytest.mark.e2e
 
 DEMO_SECONDS = 300
-LARGEST_DISTANCE = 0.05
-"""Total variation: the noise of the demo's budget causes about 0.015."""
+LARGEST_DISTANCE = 0.1
+"""Total variation of the worst question: about 0.026, and 0.055 in one run of a hundred, because what
+is measured is drawn. Rows with independent columns are at 0.37."""
 
 
 @dataclass(frozen=True)
