@@ -20,7 +20,8 @@ from service.logging import trace_of
 from service.models import Upload
 from service.populations import repository as populations
 from synth.spec.population import Protection
-from synth.spec.schema import Columns, IdentifierColumn, Schema, TwoLevelSchema
+from synth.spec.schema import IdentifierColumn, Schema
+from synth.spec.two_level import TwoLevelSchema
 from synth.table import Chunk, TableError, read_csv, read_parquet
 from synth.table.bytestream import stream_of
 from worker.chunks import Shelf
@@ -85,28 +86,15 @@ def ingest_dataset(context: Context, dataset_id: UUID) -> None:
 def table_plans(schema: Schema | TwoLevelSchema, protection: Protection | None) -> list[TablePlan]:
     """The tables of a dataset. Public data (no protection) is bounded by its own schema only."""
     if isinstance(schema, TwoLevelSchema):
-        groups, individuals = schema.groups, schema.individuals
+        key = schema.individuals.group_key
         return [
-            TablePlan("groups", _keyed(groups.key, groups.columns), groups.key),
-            TablePlan(
-                "individuals",
-                _keyed(individuals.group_key, individuals.columns),
-                individuals.group_key,
-                schema.max_group_size,
-            ),
+            TablePlan("groups", schema.table("groups"), schema.groups.key),
+            TablePlan("individuals", schema.table("individuals"), key, schema.max_group_size),
         ]
     if protection is None or protection.unit == "row":
         return [TablePlan("rows", schema)]
     (owner,) = (c.name for c in schema.columns if isinstance(c, IdentifierColumn))
     return [TablePlan("rows", schema, owner, protection.rows)]
-
-
-def _keyed(key: str, columns: Columns) -> Schema:
-    """The table's schema with its key as an identifier."""
-    others = [column for column in columns if column.name != key]
-    identifier = IdentifierColumn(name=key, type="identifier")
-    # Not validated: a table of individuals may have nothing but its key.
-    return Schema.model_construct(columns=[identifier, *others])
 
 
 def _claim(context: Context, dataset_id: UUID) -> _Order | None:

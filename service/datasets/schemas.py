@@ -9,7 +9,8 @@ from pydantic import Discriminator, Field, Tag, TypeAdapter
 from service.models import Dataset
 from service.views import View
 from synth.spec.base import Name, Spec, ToldApartBy
-from synth.spec.schema import Schema, TwoLevelSchema
+from synth.spec.schema import Schema
+from synth.spec.two_level import TwoLevelSchema
 
 TableName = Literal["rows", "groups", "individuals"]
 State = Literal["awaiting_content", "ingesting", "ready", "rejected", "deleted"]

@@ -23,7 +23,8 @@ from service.populations import repository as populations
 from service.releases.cancellation import cancel_all_of
 from synth.spec.errors import SpecError
 from synth.spec.population import Protection
-from synth.spec.schema import IdentifierColumn, Schema, TwoLevelSchema
+from synth.spec.schema import IdentifierColumn, Schema
+from synth.spec.two_level import TwoLevelSchema
 
 
 def create(

@@ -17,7 +17,7 @@ from synth.queries.features import Features
 from synth.spec.errors import SpecError
 from synth.spec.population import Protection
 from synth.spec.schema import Schema
-from synth.spec.sensitivity import Sensitivity, of_predicates
+from synth.spec.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from synth.models.histogram import Histogram
@@ -130,5 +130,6 @@ class Single:
         return 1
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
-        """A single predicate moves by at most one for each row of the unit, under either relation."""
-        return of_predicates(1, protection)
+        """The farthest that any query of its group moves."""
+        linf = self.group.sensitivity(protection).linf
+        return Sensitivity(l1=linf, l2_squared=linf**2, linf=linf)

@@ -23,7 +23,8 @@ from synth.spec.mechanism import (
 from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
-from synth.spec.workload import Group, WorkloadItem, expand
+from synth.spec.two_level import LinkedSchema
+from synth.spec.workload import NUMBER_OF_GROUPS, Group, WorkloadItem, expand
 
 ROW_COUNT_SHARE = 0.01
 
@@ -38,9 +39,9 @@ class Split:
     mechanism: int
 
 
-def split_budget(release: ReleaseSpec, protection: Protection, units: int) -> Split:
+def split_budget(release: ReleaseSpec, schema: Schema, protection: Protection, units: int) -> Split:
     """Set aside what counting rows, screening and certifying cost; the rest is the mechanism's."""
-    counted, certified = protection.row_count_sensitivity > 0, release.outputs.certify
+    counted, certified = _is_count_private(schema, protection), release.outputs.certify
     screened = screen_of(release)
     row_count = math.floor(units * ROW_COUNT_SHARE) if counted else 0
     screen = math.floor(units * screened.share) if screened else 0
@@ -57,6 +58,13 @@ def split_budget(release: ReleaseSpec, protection: Protection, units: int) -> Sp
             "the budget is too small to be divided; ask for more, or screen or certify a smaller share"
         )
     return Split(row_count=row_count, screen=screen, certify=certify, mechanism=mechanism)
+
+
+def _is_count_private(schema: Schema, protection: Protection) -> bool:
+    """Whether a unit moves the number of rows; of groups, where rows are linked."""
+    if isinstance(schema, LinkedSchema):
+        return NUMBER_OF_GROUPS.sensitivity(schema, protection).linf > 0
+    return protection.row_count_sensitivity > 0
 
 
 def screen_of(release: ReleaseSpec) -> Screen | None:
@@ -87,12 +95,13 @@ def plan(
 ) -> ReleasePlan:
     """Decide everything, or refuse, before anything is spent, a release that cannot work."""
     mechanism = release.mechanism
+    _refuse_other_levels(mechanism, schema, protection)
     refuse_types((*release.workload, *(mechanism.measure or ())), mechanism)
     if mechanism.needs_bins:
         _refuse_unbinned(release, schema)
     asked = _expand(release.workload, mechanism, schema)
     named = _expand(mechanism.measure or [], mechanism, schema)
-    split = split_budget(release, protection, units)
+    split = split_budget(release, schema, protection, units)
     setting = Setting(schema, protection, split.mechanism, release.expected_rows, asked)
     measured = named or mechanism.choose_measured(setting)
     _refuse_impossible(release, schema, asked, measured)
@@ -105,6 +114,25 @@ def plan(
         spending=mechanism.plan(measured, setting),
         memory_bytes=mechanism.memory_bytes(setting, measured),
     )
+
+
+def _refuse_other_levels(mechanism: MechanismSpec, schema: Schema, protection: Protection) -> None:
+    """Refuse mechanisms for linked tables on one table, and the other way round."""
+    is_linked = isinstance(schema, LinkedSchema)
+    if mechanism.two_level != is_linked:
+        names = ", ".join(m.catalogue_name() for m in MECHANISMS if m.two_level == is_linked)
+        raise SpecError(
+            f"{mechanism.catalogue_name()} works on one table of rows, and the dataset has groups of "
+            f"individuals; name one of them in `table`, or use a mechanism for both: {names}"
+            if is_linked
+            else f"{mechanism.catalogue_name()} works on groups of individuals, and this is one table "
+            f"of rows; use another mechanism: {names}"
+        )
+    if is_linked and protection.unit == "row":
+        raise SpecError(
+            "rows of groups and individuals that are linked protect nobody alone; use a population "
+            "whose unit is household or person"
+        )
 
 
 def _expand(items: Iterable[WorkloadItem], mechanism: MechanismSpec, schema: Schema) -> list[Group]:
@@ -203,9 +231,13 @@ def _refuse_large_domain(release: ReleaseSpec, schema: Schema, groups: list[Grou
     if not release.mechanism.needs_histogram:
         return
     used = _columns_of(groups)
-    cells = math.prod(schema.sizes[name] for name in used)
+    cells = release.mechanism.cells(used, schema)
     if cells > MAX_CELLS:
-        names = ", ".join(m.catalogue_name() for m in MECHANISMS if not m.needs_histogram)
+        names = ", ".join(
+            m.catalogue_name()
+            for m in MECHANISMS
+            if not m.needs_histogram and m.two_level == release.mechanism.two_level
+        )
         raise DomainTooLarge(
             f"{release.mechanism.name} keeps one weight for each of the {cells:,} combinations of the "
             f"{len(used)} columns it was asked about; it can hold {MAX_CELLS:,}. Ask about fewer "

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from synth.spec.base import Spec
 from synth.spec.budget import Budget
 from synth.spec.mechanism import Mechanism
+from synth.spec.two_level import LevelTable
 from synth.spec.workload import Workload
 
 MAX_ROWS = 100_000_000
@@ -56,6 +57,9 @@ class ReleaseSpec(Spec):
     """What it may cost."""
     outputs: Outputs = Outputs()
     """What it contains."""
+    table: LevelTable | None = None
+    """Of a dataset of groups and individuals, the table that is released alone. Without it the release
+    is about both, linked, which takes a mechanism for two levels."""
     expected_rows: Annotated[int, Field(ge=1, le=10**12)] = 50_000
     """About how many rows the private table has, as the curator may say it in public: an order of
     magnitude. It decides nothing but the mechanism's own choices, such as what is measured."""

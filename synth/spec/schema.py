@@ -277,7 +277,7 @@ Attribute = CategoricalColumn | IntegerColumn | RealColumn
 Columns = Annotated[list[Column], Field(min_length=1, max_length=MAX_COLUMNS)]
 
 
-def _refuse_repeated_names(columns: list[Column]) -> None:
+def refuse_repeated_names(columns: list[Column]) -> None:
     repeated = [name for name, times in Counter(c.name for c in columns).items() if times > 1]
     if repeated:
         raise ValueError(f"column names must be distinct; repeated: {repeated[0]!r}")
@@ -291,7 +291,7 @@ class Schema(Spec):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _refuse_repeated_names(self.columns)
+        refuse_repeated_names(self.columns)
         if not self.attributes:
             raise ValueError("declare at least one column that is not an identifier")
         return self
@@ -317,38 +317,3 @@ class Schema(Spec):
     @cached_property
     def _by_name(self) -> dict[str, Attribute]:
         return {column.name: column for column in self.attributes}
-
-
-class GroupTable(Spec):
-    """The table of groups (for example households) of a two-level schema."""
-
-    key: Name
-    """The column that identifies a group."""
-    columns: Columns
-    """The columns that describe a group."""
-
-
-class IndividualTable(Spec):
-    """The table of individuals of a two-level schema."""
-
-    group_key: Name
-    """The column that names the individual's group."""
-    columns: Columns
-    """The columns that describe an individual."""
-
-
-class TwoLevelSchema(Spec):
-    """Groups of individuals, linked by a key."""
-
-    groups: GroupTable
-    """One row per group."""
-    individuals: IndividualTable
-    """One row per individual."""
-    max_group_size: Annotated[int, Field(ge=1, le=1000)]
-    """Largest number of individuals kept in a group; larger groups are truncated, never dropped."""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        for columns in (self.groups.columns, self.individuals.columns):
-            _refuse_repeated_names(columns)
-        return self

@@ -36,6 +36,7 @@ from synth.spec.mechanism.product import (
 )
 from synth.spec.mechanism.public import GemPub, PepPub, PmwPub, PublicDataSpec, Screen
 from synth.spec.mechanism.rows import PrivateGsd, RapPlusPlus
+from synth.spec.mechanism.two_level import HierarchicalGem, HierarchicalMwem
 
 __all__ = [
     "DEFAULT_ROUNDS",
@@ -48,6 +49,8 @@ __all__ = [
     "GemPub",
     "GenerativeNetwork",
     "GenerativeSpec",
+    "HierarchicalGem",
+    "HierarchicalMwem",
     "Mechanism",
     "MechanismSpec",
     "MixtureSpec",
@@ -84,7 +87,9 @@ Mechanism = Annotated[
     | PepPub
     | GemPub
     | PrivateGsd
-    | RapPlusPlus,
+    | RapPlusPlus
+    | HierarchicalMwem
+    | HierarchicalGem,
     ToldApartBy("name"),
 ]
 """A mechanism with its parameters."""
@@ -103,5 +108,7 @@ MECHANISMS: tuple[type[MechanismSpec], ...] = (
     GemPub,
     PrivateGsd,
     RapPlusPlus,
+    HierarchicalMwem,
+    HierarchicalGem,
 )
 """Every mechanism, in the order of the catalogue."""

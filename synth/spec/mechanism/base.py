@@ -70,6 +70,7 @@ class MechanismSpec(Spec):
     needs_histogram: ClassVar[bool] = False
     needs_public_data: ClassVar[bool] = False
     two_level: ClassVar[bool] = False
+    """Whether it works on groups of individuals, linked, instead of one table of rows."""
 
     measure: Workload | None = None
     """What is measured with noise; the mechanism's own choice where not given. What is measured and
@@ -87,6 +88,10 @@ class MechanismSpec(Spec):
     @abstractmethod
     def plan(self, measured: Sequence[Group], setting: Setting) -> Plan:
         """Divide the budget over the operations on those groups, rounding down."""
+
+    def cells(self, used: Sequence[str], schema: Schema) -> int:
+        """How many weights a histogram over those columns has."""
+        return math.prod(schema.sizes[name] for name in used)
 
     def memory_bytes(self, setting: Setting, measured: Sequence[Group]) -> int | None:
         """About how much memory the fit needs at its peak, beside the program; None if unknown."""

@@ -14,17 +14,31 @@ from synth.spec.workload.binary_tree import BinaryTree, TreeGroup
 from synth.spec.workload.conditions import ConjunctionGroup
 from synth.spec.workload.group import Group
 from synth.spec.workload.halfspaces import HalfspaceGroup, Halfspaces
+from synth.spec.workload.hierarchical import (
+    NUMBER_OF_GROUPS,
+    NUMBER_OF_INDIVIDUALS,
+    GroupSizes,
+    GroupSizesGroup,
+    Hierarchical,
+    HierarchicalGroup,
+)
 from synth.spec.workload.marginals import MAX_GROUPS, MarginalGroup, Marginals
 from synth.spec.workload.prefixes import Prefixes
 from synth.spec.workload.ranges import Ranges
 
 __all__ = [
     "MAX_GROUPS",
+    "NUMBER_OF_GROUPS",
+    "NUMBER_OF_INDIVIDUALS",
     "BinaryTree",
     "ConjunctionGroup",
     "Group",
+    "GroupSizes",
+    "GroupSizesGroup",
     "HalfspaceGroup",
     "Halfspaces",
+    "Hierarchical",
+    "HierarchicalGroup",
     "MarginalGroup",
     "Marginals",
     "Prefixes",
@@ -36,7 +50,8 @@ __all__ = [
 ]
 
 WorkloadItem = Annotated[
-    Marginals | Ranges | BinaryTree | Prefixes | Halfspaces, ToldApartBy("type")
+    Marginals | Ranges | BinaryTree | Prefixes | Halfspaces | Hierarchical | GroupSizes,
+    ToldApartBy("type"),
 ]
 """One item of a workload."""
 

@@ -3,8 +3,9 @@
 import math
 import random
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -99,8 +100,7 @@ class Marginals(Spec):
         if self.count > available:
             raise SpecError(f"count is {self.count}, but there are only {available} such marginals")
         assert self.seed is not None
-        ranks = _distinct_ranks(self.count, available, self.seed)
-        return _combinations(names, self.k, ranks)
+        return choose_combinations([(names, self.k)], self.count, self.seed)
 
 
 def in_schema_order(wanted: list[list[str]], names: list[str]) -> list[tuple[str, ...]]:
@@ -119,6 +119,21 @@ def in_schema_order(wanted: list[list[str]], names: list[str]) -> list[tuple[str
     return list(marginals)
 
 
+def choose_combinations(
+    parts: list[tuple[list[str], int]], count: int, seed: int
+) -> list[tuple[str, ...]]:
+    """So many distinct sets with a given number of names from each part, in public at random."""
+    ways = [math.comb(len(names), k) for names, k in parts]
+    chosen: list[tuple[str, ...]] = []
+    for rank in _distinct_ranks(count, math.prod(ways), seed):
+        found: tuple[str, ...] = ()
+        for (names, k), number in zip(reversed(parts), reversed(ways), strict=True):
+            rank, part = divmod(rank, number)
+            found = (*_combination(names, k, part), *found)
+        chosen.append(found)
+    return chosen
+
+
 def _distinct_ranks(count: int, available: int, seed: int) -> list[int]:
     """So many distinct numbers below `available`, which may be far beyond 64 bits (R. Floyd)."""
     rng = random.Random(seed)
@@ -129,15 +144,18 @@ def _distinct_ranks(count: int, available: int, seed: int) -> list[int]:
     return sorted(chosen)
 
 
-def _combinations(names: list[str], k: int, ranks: Iterable[int]) -> list[tuple[str, ...]]:
-    """The k-combinations of those ranks in the combinatorial number system, without the others."""
-    below = [[math.comb(position, size) for position in range(len(names))] for size in range(k + 1)]
-    combinations_found = []
-    for rank in ranks:
-        chosen: list[str] = []
-        for size in range(k, 0, -1):
-            position = bisect_right(below[size], rank) - 1
-            rank -= below[size][position]
-            chosen.append(names[position])
-        combinations_found.append(tuple(reversed(chosen)))
-    return combinations_found
+def _combination(names: list[str], k: int, rank: int) -> tuple[str, ...]:
+    """The k-combination of that rank in the combinatorial number system, without the others."""
+    chosen: list[str] = []
+    for size in range(k, 0, -1):
+        below = _ranks_below(len(names), size)
+        position = bisect_right(below, rank) - 1
+        rank -= below[position]
+        chosen.append(names[position])
+    return tuple(reversed(chosen))
+
+
+@cache
+def _ranks_below(names: int, size: int) -> tuple[int, ...]:
+    """How many combinations have only names before each position."""
+    return tuple(math.comb(position, size) for position in range(names))

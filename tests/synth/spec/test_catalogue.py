@@ -23,7 +23,7 @@ def test_an_entry_says_everything(entry: CatalogueEntry) -> None:
     assert "20" in entry.paper
     assert entry.query_types
     assert entry.needs_public_data == entry.name.endswith("_pub")
-    assert not entry.two_level
+    assert entry.two_level == entry.name.startswith("h_")
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)

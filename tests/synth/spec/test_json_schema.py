@@ -11,7 +11,8 @@ from synth.spec.catalogue import CatalogueEntry
 from synth.spec.mechanism import MECHANISMS
 from synth.spec.population import Population
 from synth.spec.release import ReleaseRequest
-from synth.spec.schema import Schema, TwoLevelSchema
+from synth.spec.schema import Schema
+from synth.spec.two_level import TwoLevelSchema
 
 MODELS: list[type[BaseModel]] = [
     ReleaseRequest,
@@ -106,7 +107,7 @@ def test_workload_items_are_told_apart_by_type() -> None:
     request = ReleaseRequest.model_json_schema()
     items = request["properties"]["workload"]["items"]
     assert items["discriminator"]["propertyName"] == "type"
-    assert len(items["oneOf"]) == 5
+    assert len(items["oneOf"]) == 7
     item = request["$defs"]["Marginals"]
     assert item["properties"]["type"]["const"] == "marginals"
     assert item["required"] == ["type"]

@@ -73,7 +73,7 @@ def test_the_parts_never_exceed_the_whole(
     certify = None if share is None else {"share": share}
     spec = release(outputs={"certify": certify})
     try:
-        split = split_budget(spec, protection, units)
+        split = split_budget(spec, schema(), protection, units)
     except SpecError as refused:
         assert "too small" in str(refused)
         return

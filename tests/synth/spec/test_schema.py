@@ -17,8 +17,8 @@ from synth.spec.schema import (
     IntegerColumn,
     RealColumn,
     Schema,
-    TwoLevelSchema,
 )
+from synth.spec.two_level import TwoLevelSchema
 
 EXAMPLE: dict[str, Any] = {
     "columns": [

@@ -1,0 +1,106 @@
+"""Groups and individuals as one table of linked rows, and linked rows as two tables again.
+
+Linking looks at nothing but a group's own rows, so what one group brings or takes changes no other:
+
+- An individual whose group has no row of its own gets a group whose columns are all missing. Nobody
+  is dropped, and nothing tells that it happened.
+- A group without individuals is nobody's, and is left out.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from synth.spec.schema import Attribute, IntegerColumn, Schema
+from synth.spec.two_level import LinkedSchema, TwoLevelSchema
+from synth.table.chunk import DIGEST, Array, Chunk
+from synth.table.encoding import attribute_codec
+
+Positions = npt.NDArray[np.int64]
+
+
+def link(groups: Chunk, individuals: Chunk, schema: TwoLevelSchema) -> Chunk:
+    """Individuals with the columns of their groups, the individuals of a group side by side.
+
+    All individuals of a group must be there, and its row at most once.
+    """
+    own_key, linked = schema.individuals.group_key, schema.linked
+    order = np.argsort(individuals[own_key], kind="stable")
+    keys = individuals[own_key][order]
+    described = np.argsort(groups[schema.groups.key])
+    found, is_orphan = _find(groups[schema.groups.key][described], keys)
+    rows: dict[str, Array] = {linked.key: keys}
+    for name in linked.group_attributes:
+        known = groups[name][described]
+        missing = _missing(linked.attribute(name), len(keys))
+        # Without any group there is nothing to pick from.
+        picked = known[found] if len(known) else missing
+        rows[name] = np.where(is_orphan, missing, picked).astype(missing.dtype)
+    rows |= {name: individuals[name][order] for name in linked.individual_attributes}
+    return rows
+
+
+def _find(sorted_keys: Array, wanted: Array) -> tuple[Positions, npt.NDArray[np.bool_]]:
+    """Where each wanted key is, and which ones are nowhere."""
+    if not len(sorted_keys):
+        return np.zeros(len(wanted), np.int64), np.ones(len(wanted), np.bool_)
+    positions = np.minimum(np.searchsorted(sorted_keys, wanted), len(sorted_keys) - 1)
+    return positions, sorted_keys[positions] != wanted
+
+
+def _missing(column: Attribute, rows: int) -> Array:
+    """So many missing cells of a column, encoded."""
+    return attribute_codec(column).encode(pa.nulls(rows))
+
+
+def starts_of_groups(keys: Array) -> Positions:
+    """Where each group starts among linked rows, given their keys."""
+    is_first = np.ones(len(keys), np.bool_)
+    is_first[1:] = keys[1:] != keys[:-1]
+    return np.flatnonzero(is_first)
+
+
+def number_keys(groups: Positions) -> Array:
+    """Keys of released groups, given each row's group as a number: nobody's."""
+    words = np.zeros((len(groups), 2), np.uint64)
+    words[:, 0] = groups.astype(np.uint64) + 1
+    return words.view(DIGEST).ravel()
+
+
+def unlink(rows: Chunk, schema: LinkedSchema) -> dict[str, tuple[Schema, Chunk]]:
+    """Linked rows as a table of groups and one of individuals, with fresh keys from one upwards."""
+    starts = starts_of_groups(rows[schema.key])
+    sizes = np.diff(starts, append=len(rows[schema.key]))
+    numbers = np.arange(len(starts))
+    return {
+        "groups": _keyed_table(
+            schema.key,
+            numbers,
+            {name: rows[name][starts] for name in schema.group_attributes},
+            schema,
+        ),
+        "individuals": _keyed_table(
+            schema.group_key,
+            np.repeat(numbers, sizes),
+            {name: rows[name] for name in schema.individual_attributes},
+            schema,
+        ),
+    }
+
+
+def _keyed_table(
+    key: str, numbers: Positions, columns: dict[str, Any], schema: LinkedSchema
+) -> tuple[Schema, Chunk]:
+    """A table whose key is a number that is released."""
+    counted = IntegerColumn(
+        name=key,
+        type="integer",
+        lower=1,
+        upper=max(1, int(numbers.max(initial=0)) + 1),
+        nullable=False,
+    )
+    declared = Schema(columns=[counted, *(schema.attribute(name) for name in columns)])
+    codes = numbers.astype(attribute_codec(counted).dtype)
+    return declared, {key: codes, **columns}
