@@ -21,7 +21,9 @@ from service.storage import Storage, StoredContent
 from synth.models.released import AnswerTable
 from synth.run import Release
 from synth.spec.schema import CategoricalColumn, Column, Schema
+from synth.spec.two_level import LinkedSchema
 from synth.table import Chunk, write_csv, write_parquet
+from synth.table.linking import unlink
 
 CSV = "text/csv"
 PARQUET = "application/vnd.apache.parquet"
@@ -58,10 +60,10 @@ def write_artifacts(
 ) -> dict[str, Written]:
     """Store rows, answers and model; returns them by name."""
     files: dict[str, tuple[Iterable[bytes], str]] = {MODEL: ([release.model.to_bytes()], OCTETS)}
-    schema, rows, answers = release.model.schema, release.rows, release.answers
+    tables, answers = _tables(release), release.answers
     for format_ in formats:
-        if rows is not None:
-            files[f"synthetic.{format_}"] = (
+        for name, (schema, rows) in tables.items():
+            files[f"{name}.{format_}"] = (
                 (rows_as_csv(schema, rows), CSV)
                 if format_ == "csv"
                 else (_rows_as_parquet(schema, rows, folder), PARQUET)
@@ -73,6 +75,25 @@ def write_artifacts(
                 else (_answers_as_parquet(answers, folder), PARQUET)
             )
     return {name: store(storage, pieces, kind) for name, (pieces, kind) in files.items()}
+
+
+def _tables(release: Release) -> dict[str, tuple[Schema, Chunk]]:
+    """The released rows by name of the file; two tables, where groups of individuals were linked."""
+    schema, rows = release.model.schema, release.rows
+    if rows is None:
+        return {}
+    if isinstance(schema, LinkedSchema):
+        return {f"synthetic_{name}": table for name, table in unlink(rows, schema).items()}
+    return {"synthetic": (schema, rows)}
+
+
+def with_numbered_groups(schema: LinkedSchema, rows: Chunk) -> tuple[Schema, Chunk]:
+    """Linked rows as one table, whose key is a number that is released."""
+    declared, individuals = unlink(rows, schema)["individuals"]
+    counted = declared.columns[0]
+    columns = [counted.model_copy(update={"name": schema.key}), *schema.attributes]
+    released = {column.name: rows[column.name] for column in schema.attributes}
+    return Schema(columns=columns), {schema.key: individuals[counted.name], **released}
 
 
 def store(storage: Storage, pieces: Iterable[bytes], media_type: str) -> Written:

@@ -104,19 +104,25 @@ def joined(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     waiting: list[Chunk] = []
     size = 0
     for chunk in chunks:
-        added = sum(column.nbytes for column in chunk.values())
+        added = bytes_of(chunk)
         if not added:
             continue
         waiting.append(chunk)
         size += added
         if size >= CHUNK_BYTES:
-            yield _concatenated(waiting)
+            yield concatenated(waiting)
             waiting, size = [], 0
     if waiting:
-        yield _concatenated(waiting)
+        yield concatenated(waiting)
 
 
-def _concatenated(chunks: list[Chunk]) -> Chunk:
+def bytes_of(chunk: Chunk) -> int:
+    """How much memory the rows of a chunk take."""
+    return sum(column.nbytes for column in chunk.values())
+
+
+def concatenated(chunks: list[Chunk]) -> Chunk:
+    """The rows of all the chunks, of which there is at least one."""
     if len(chunks) == 1:
         return chunks[0]
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}

@@ -13,6 +13,7 @@ Label = Literal[
     "before-commit",
     "after-commit",
     "during-ingest",
+    "during-linking",
     "before-settle",
     "before-artifacts",
     "after-artifacts-before-finish",

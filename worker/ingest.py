@@ -14,13 +14,13 @@ from uuid import UUID
 from service.context import Context
 from service.crypto import Unreadable, decrypt_pieces, unwrap_key, upload_purpose
 from service.datasets import ingest, repository
-from service.datasets.schemas import schema_of
+from service.datasets.schemas import owners_in, schema_of
 from service.datasets.uploads import PARQUET
 from service.logging import trace_of
 from service.models import Upload
 from service.populations import repository as populations
 from synth.spec.population import Protection
-from synth.spec.schema import IdentifierColumn, Schema
+from synth.spec.schema import Schema
 from synth.spec.two_level import TwoLevelSchema
 from synth.table import Chunk, TableError, read_csv, read_parquet
 from synth.table.bytestream import stream_of
@@ -28,7 +28,8 @@ from worker.chunks import Shelf
 from worker.crash import crash_at
 from worker.errors import OUTAGES, JobStopped
 from worker.lease import DatasetLease, kept
-from worker.people import keep_bounded_rows
+from worker.linking import store_linked
+from worker.people import keep_bounded_rows, refuse_missing
 from worker.spool import spooled
 from worker.uploads import delete_uploads
 
@@ -45,6 +46,8 @@ class TablePlan:
     schema: Schema
     identifier: str | None = None
     max_rows: int = 1
+    group_key: str | None = None
+    """Every row must also tell the group it belongs to."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class _Order:
 
     lease: DatasetLease
     shelf: Shelf
+    schema: Schema | TwoLevelSchema
     plans: list[TablePlan]
     uploads: dict[str, Upload]
 
@@ -86,15 +90,25 @@ def ingest_dataset(context: Context, dataset_id: UUID) -> None:
 def table_plans(schema: Schema | TwoLevelSchema, protection: Protection | None) -> list[TablePlan]:
     """The tables of a dataset. Public data (no protection) is bounded by its own schema only."""
     if isinstance(schema, TwoLevelSchema):
-        key = schema.individuals.group_key
-        return [
-            TablePlan("groups", schema.table("groups"), schema.groups.key),
-            TablePlan("individuals", schema.table("individuals"), key, schema.max_group_size),
-        ]
+        groups = TablePlan("groups", schema.table("groups"), schema.groups.key)
+        return [groups, _individuals_plan(schema, protection)]
     if protection is None or protection.unit == "row":
         return [TablePlan("rows", schema)]
-    (owner,) = (c.name for c in schema.columns if isinstance(c, IdentifierColumn))
+    (owner,) = owners_in(schema)
     return [TablePlan("rows", schema, owner, protection.rows)]
+
+
+def _individuals_plan(schema: TwoLevelSchema, protection: Protection | None) -> TablePlan:
+    """A group keeps as many individuals as it may have, or a person as many rows as one may own.
+
+    Then groups are truncated when they are linked, after that: in the other order, somebody who is
+    left out of a group could make room for another's row elsewhere, and so on.
+    """
+    alone, key = schema.table("individuals"), schema.individuals.group_key
+    if protection is None or protection.unit != "person":
+        return TablePlan("individuals", alone, key, schema.max_group_size)
+    (owner,) = owners_in(schema)
+    return TablePlan("individuals", alone, owner, protection.rows, group_key=key)
 
 
 def _claim(context: Context, dataset_id: UUID) -> _Order | None:
@@ -110,10 +124,12 @@ def _claim(context: Context, dataset_id: UUID) -> _Order | None:
             protection = populations.get(work.session, dataset.population_id).protection
     assert dataset.wrapped_key is not None and dataset.content_hash is not None
     data_key = unwrap_key(dataset.wrapped_key, dataset_id, master_key=settings.master_key_bytes)
+    schema = schema_of(dataset)
     return _Order(
         lease=DatasetLease(context.engine, dataset_id, epoch, settings.lease_seconds),
         shelf=Shelf(context.storage, dataset_id, epoch, dataset.content_hash, data_key),
-        plans=table_plans(schema_of(dataset), protection),
+        schema=schema,
+        plans=table_plans(schema, protection),
         uploads=uploads,
     )
 
@@ -122,7 +138,10 @@ def _attempt(context: Context, order: _Order, check: Callable[[], None]) -> str 
     """Read and store every table; returns why the dataset must be rejected, if it must."""
     try:
         order.shelf.remove_earlier()
-        order.shelf.seal({plan.name: _store(context, order, plan, check) for plan in order.plans})
+        counts = {plan.name: _store(context, order, plan, check) for plan in order.plans}
+        if isinstance(order.schema, TwoLevelSchema):
+            counts["linked"] = store_linked(order.shelf, order.schema, counts, check)
+        order.shelf.seal(counts)
     except TableError as error:
         return error.problem
     except Unreadable:
@@ -148,6 +167,8 @@ def _store(context: Context, order: _Order, plan: TablePlan, check: Callable[[],
     def watched() -> Iterator[Chunk]:
         for chunk in _read(context, order, plan):
             check()
+            if plan.group_key is not None:
+                refuse_missing(chunk, plan.group_key)
             yield chunk
             crash_at("during-ingest")
 

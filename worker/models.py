@@ -10,7 +10,8 @@ from service.context import Context
 from service.releases import repository
 from service.releases.schemas import Question
 from synth.models.released import ReleasedModel
-from worker.artifacts import MODEL, rows_as_csv
+from synth.spec.two_level import LinkedSchema
+from worker.artifacts import MODEL, rows_as_csv, with_numbered_groups
 
 MODELS_KEPT = 4
 
@@ -48,10 +49,12 @@ class ModelShelf:
         ]
 
     def sample(self, release_id: UUID, rows: int) -> str:
-        """Fresh rows as CSV, others at every call."""
+        """Fresh rows as CSV, others at every call; individuals with their groups, if there are such."""
         model = self._model(release_id)
-        drawn = model.sample(rows, seed=secrets.randbits(48))
-        return b"".join(rows_as_csv(model.schema, drawn)).decode()
+        schema, drawn = model.schema, model.sample(rows, seed=secrets.randbits(48))
+        if isinstance(schema, LinkedSchema):
+            schema, drawn = with_numbered_groups(schema, drawn)
+        return b"".join(rows_as_csv(schema, drawn)).decode()
 
     def _model(self, release_id: UUID) -> ReleasedModel:
         with self._context.transaction() as work:

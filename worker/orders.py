@@ -17,11 +17,12 @@ from service.ledger import repository as ledger
 from service.models import Dataset, PopulationRow, ReleaseRow
 from service.populations import repository as populations
 from service.releases import repository as releases
-from synth.spec.errors import SpecError
-from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Bins, CategoricalColumn, Column, IdentifierColumn, Schema
-from synth.table import Table, draw_values
+from synth.spec.subject import StoredTable, Subject, subject_of
+from synth.spec.two_level import LinkedSchema
+from synth.table import Chunk, Table, draw_values
+from synth.table.linking import number_keys
 from worker.chunks import Shelf
 from worker.errors import Cancelled
 
@@ -38,8 +39,8 @@ class Order:
 
     release_id: UUID
     spec: ReleaseSpec
-    schema: Schema
-    protection: Protection
+    subject: Subject
+    """Which of the dataset's rows are read, and how they are protected."""
     delta: float
     population_id: UUID
     population_name: str
@@ -63,8 +64,8 @@ class Order:
     def open_table(self) -> Table:
         """The dataset's rows, or as many drawn from its schema alone."""
         if self.shelf is None:
-            return drawn_table(self.schema, seed=self.seed)
-        return _stored_table(self.schema, self.shelf)
+            return drawn_table(self.subject.schema, seed=self.seed)
+        return _stored_table(self.subject.schema, self.shelf, self.subject.table)
 
     def open_public(self) -> Table | None:
         """The public dataset's rows, in its own schema."""
@@ -82,7 +83,7 @@ class PublicRows:
 
     def open_table(self) -> Table:
         """Its rows."""
-        return _stored_table(self.schema, self.shelf)
+        return _stored_table(self.schema, self.shelf, "rows")
 
 
 def load_order(context: Context, release_id: UUID) -> Order:
@@ -95,14 +96,10 @@ def load_order(context: Context, release_id: UUID) -> Order:
         spec = ReleaseSpec.model_validate_json(json.dumps(release.spec))
         if not release.dry_run:
             _require_reserved(work.session, release, dataset, public, population, spec)
-    schema = schema_of(dataset)
-    if not isinstance(schema, Schema):
-        raise SpecError(f"{spec.mechanism.name} does not work on groups of individuals")
     return Order(
         release_id=release_id,
         spec=spec,
-        schema=schema,
-        protection=population.protection,
+        subject=subject_of(spec, schema_of(dataset), population.protection),
         delta=population.delta,
         population_id=population.id,
         population_name=population.name,
@@ -118,11 +115,23 @@ def drawn_table(schema: Schema, *, seed: int) -> Table:
     # How numbers are stored does not depend on their bins.
     binned = schema.model_copy(update={"columns": [_with_bins(c) for c in schema.columns]})
     codes = {c.name: rng.integers(c.size, size=DRY_RUN_ROWS) for c in binned.attributes}
-    return Table(schema, [draw_values(binned, codes, rng)])
+    rows = draw_values(binned, codes, rng)
+    return Table(
+        schema, [_in_groups(rows, schema, rng) if isinstance(schema, LinkedSchema) else rows]
+    )
 
 
-def _stored_table(schema: Schema, shelf: Shelf) -> Table:
-    return Table(schema, shelf.read("rows", shelf.counts()["rows"]))
+def _in_groups(rows: Chunk, schema: LinkedSchema, rng: np.random.Generator) -> Chunk:
+    """The rows in groups of every size alike, each with the columns of its first row."""
+    sizes = rng.integers(1, schema.max_group_size + 1, size=DRY_RUN_ROWS)
+    starts = np.cumsum(sizes) - sizes
+    group = np.searchsorted(starts, np.arange(DRY_RUN_ROWS), side="right") - 1
+    shared = {name: rows[name][starts[group]] for name in schema.group_attributes}
+    return {**rows, **shared, schema.key: number_keys(group)}
+
+
+def _stored_table(schema: Schema, shelf: Shelf, table: StoredTable) -> Table:
+    return Table(schema, shelf.read(table, shelf.counts()[table]))
 
 
 def _find_public(session: Session, release: ReleaseRow) -> Dataset | None:

@@ -36,30 +36,38 @@ def keep_bounded_rows(
     def owned() -> Iterator[Chunk]:
         nonlocal rows
         for chunk in chunks:
-            words = _words(chunk, identifier)
-            if not words.any(axis=1).all():
-                raise TableError(
-                    f"column {identifier!r} is empty in some rows; every row must tell whose it is"
-                )
-            rows += len(words)
+            refuse_missing(chunk, identifier)
+            rows += len(chunk[identifier])
             yield chunk
 
     stored = shelf.read(staged, shelf.write(staged, owned()))
     shares = rows // ROWS_AT_ONCE + 1
-    secret = hashlib.blake2b(b"scrim-limit-rows-1", key=shelf.data_key).digest()
 
     def chosen() -> Iterator[Chunk]:
         for share in range(shares):
-            table = Table(schema, _Share(stored, identifier, share, shares, check))
-            yield from limit_rows(table, identifier, max_rows, secret).chunks()
+            table = Table(schema, Share(stored, identifier, share, shares, check))
+            yield from limit_rows(table, identifier, max_rows, choice_of_rows(shelf)).chunks()
 
     written = shelf.write(name, chosen())
     shelf.remove(staged)
     return written
 
 
+def choice_of_rows(shelf: Shelf) -> bytes:
+    """The secret that decides which rows of an owner are kept."""
+    return hashlib.blake2b(b"scrim-limit-rows-1", key=shelf.data_key).digest()
+
+
+def refuse_missing(chunk: Chunk, identifier: str) -> None:
+    """Refuse rows that do not tell whose they are."""
+    if not _words(chunk, identifier).any(axis=1).all():
+        raise TableError(
+            f"column {identifier!r} is empty in some rows; every row must tell whose it is"
+        )
+
+
 @dataclass(frozen=True)
-class _Share:
+class Share:
     """The rows of some of the owners."""
 
     chunks: Iterable[Chunk]

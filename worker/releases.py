@@ -166,7 +166,7 @@ def _compute(attempt: _Attempt, check: Callable[[], None]) -> _Ending:
             order.open_table(),
             attempt.journal,
             reporter,
-            protection=order.protection,
+            protection=order.subject.protection,
             delta=order.delta,
             public=order.open_public(),
             seed=order.seed,

@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag, TypeAdapter
 from service.models import Dataset
 from service.views import View
 from synth.spec.base import Name, Spec, ToldApartBy
-from synth.spec.schema import Schema
+from synth.spec.schema import Columns, IdentifierColumn, Schema
 from synth.spec.two_level import TwoLevelSchema
 
 TableName = Literal["rows", "groups", "individuals"]
@@ -101,6 +101,18 @@ class DatasetView(DatasetSummary):
 def schema_of(dataset: Dataset) -> Schema | TwoLevelSchema:
     """The declared schema of a dataset."""
     return _SCHEMA.validate_python(dataset.declared_schema)
+
+
+def owners_in(schema: Schema | TwoLevelSchema) -> list[str]:
+    """The columns that may tell whose a row is; among individuals, beside the key of their group."""
+    if isinstance(schema, Schema):
+        return _identifiers(schema.columns)
+    own = schema.individuals
+    return [name for name in _identifiers(own.columns) if name != own.group_key]
+
+
+def _identifiers(columns: Columns) -> list[str]:
+    return [column.name for column in columns if isinstance(column, IdentifierColumn)]
 
 
 def tables_of(schema: Schema | TwoLevelSchema) -> tuple[TableName, ...]:

@@ -13,6 +13,7 @@ from service.datasets.schemas import (
     DatasetView,
     NewPrivateDataset,
     NewPublicDataset,
+    owners_in,
     schema_of,
     tables_of,
 )
@@ -23,7 +24,7 @@ from service.populations import repository as populations
 from service.releases.cancellation import cancel_all_of
 from synth.spec.errors import SpecError
 from synth.spec.population import Protection
-from synth.spec.schema import IdentifierColumn, Schema
+from synth.spec.schema import Schema
 from synth.spec.two_level import TwoLevelSchema
 
 
@@ -107,16 +108,29 @@ def _refuse_nul(schema: dict[str, Any]) -> None:
 def _refuse_unbounded(schema: Schema | TwoLevelSchema, protection: Protection) -> None:
     """The guarantee needs to know whose each row is, and how many of them one unit may own."""
     if isinstance(schema, TwoLevelSchema):
-        bound = protection.max_household_size
-        if bound is not None and schema.max_group_size > bound:
-            raise SpecError(
-                f"max_group_size is {schema.max_group_size}, but the population protects "
-                f"households of at most {bound}; declare at most that"
-            )
-        return
-    identifiers = [column for column in schema.columns if isinstance(column, IdentifierColumn)]
-    if protection.unit != "row" and len(identifiers) != 1:
+        _refuse_unbounded_groups(schema, protection)
+    elif protection.unit != "row" and len(owners_in(schema)) != 1:
         raise SpecError(
             f"the population protects each {protection.unit}: declare exactly one identifier "
-            f"column that tells whose a row is; the schema has {len(identifiers)}"
+            f"column that tells whose a row is; the schema has {len(owners_in(schema))}"
+        )
+
+
+def _refuse_unbounded_groups(schema: TwoLevelSchema, protection: Protection) -> None:
+    if protection.unit == "row":
+        raise SpecError(
+            "the population protects each row, and a row of groups and individuals that are linked "
+            "is nobody alone; use a population whose unit is household or person"
+        )
+    bound = protection.max_household_size
+    if bound is not None and schema.max_group_size > bound:
+        raise SpecError(
+            f"max_group_size is {schema.max_group_size}, but the population protects "
+            f"households of at most {bound}; declare at most that"
+        )
+    if protection.unit == "person" and len(owners_in(schema)) != 1:
+        raise SpecError(
+            "the population protects each person: declare exactly one identifier column among those "
+            "of the individuals, beside the key of their group, that tells whose a row is; there are "
+            f"{len(owners_in(schema))}"
         )

@@ -7,27 +7,26 @@ from service.releases.schemas import ItemForecast, Preview
 from synth.spec.budget import epsilon_of_units, rho_of_units
 from synth.spec.mechanism import AdaptiveSpec, MechanismSpec, OneShot, Rounds
 from synth.spec.plan import ReleasePlan, plan
-from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
-from synth.spec.sensitivity import of_predicates
+from synth.spec.subject import Subject
+from synth.spec.two_level import LinkedSchema
 from synth.spec.workload import Group
 
 
 def forecast(
     release: ReleaseSpec,
-    schema: Schema,
-    protection: Protection,
+    subject: Subject,
     account: Account,
     *,
     delta: float,
     public: Schema | None,
 ) -> Preview:
     """A preview of a release; SpecError if it cannot work."""
-    units = release.budget.units(delta)
-    planned = plan(release, schema, protection, units, public=public)
+    schema, units = subject.schema, release.budget.units(delta)
+    planned = plan(release, schema, subject.protection, units, public=public)
     split = planned.split
-    sigma = _sigma(release, planned, schema, protection)
+    sigma = _sigma(release, planned, subject)
     items = [
         ItemForecast(
             item=position,
@@ -48,7 +47,10 @@ def forecast(
         operations=_operations(release, planned, schema) + around,
         memory_bytes=planned.memory_bytes,
         items=items,
-        warnings=_warnings(release, planned, account, units),
+        warnings=[
+            *_warnings(release, planned, account, units),
+            *_warnings_of_groups(planned, subject),
+        ],
     )
 
 
@@ -62,9 +64,7 @@ def _operations(release: ReleaseSpec, planned: ReleasePlan, schema: Schema) -> i
     return len(spending.opened) + spending.rounds * (1 + per_round)
 
 
-def _sigma(
-    release: ReleaseSpec, planned: ReleasePlan, schema: Schema, protection: Protection
-) -> float:
+def _sigma(release: ReleaseSpec, planned: ReleasePlan, subject: Subject) -> float:
     """The noise scale D2 / sqrt(2 rho) of a measurement; the largest, where they differ."""
     variances = []
     for position, group in enumerate(planned.measured):
@@ -73,8 +73,9 @@ def _sigma(
         else:
             units = planned.spending.measure
             singly = _is_measured_singly(group, release.mechanism)
-        moved = of_predicates(1, protection) if singly else group.sensitivity(schema, protection)
-        variances.append(moved.l2_squared / (2 * rho_of_units(units)))
+        moved = group.sensitivity(subject.schema, subject.protection)
+        squared = moved.linf**2 if singly else moved.l2_squared
+        variances.append(squared / (2 * rho_of_units(units)))
     return math.sqrt(max(variances))
 
 
@@ -105,3 +106,20 @@ def _warnings(
             "the workload is answered from what mechanism.measure names; sigma is the noise there"
         )
     return warnings
+
+
+def _warnings_of_groups(planned: ReleasePlan, subject: Subject) -> list[str]:
+    """A person's own rows are all that is protected, and the columns of a group are nobody's row."""
+    if subject.protection.unit != "person":
+        return []
+    asked = {name for group in (*planned.asked, *planned.measured) for name in group.attributes}
+    if isinstance(subject.schema, LinkedSchema):
+        asked &= set(subject.schema.group_attributes)
+    elif subject.table != "groups":
+        return []
+    if not asked:
+        return []
+    return [
+        "the columns of groups are asked about, and each person alone is protected: sound only if no "
+        "person can change a group's columns; otherwise use a population whose unit is household"
+    ]

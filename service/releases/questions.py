@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from fastapi.concurrency import run_in_threadpool
+from sqlalchemy.orm import Session
 
 from service.context import Context
 from service.datasets import repository as datasets
@@ -12,12 +13,21 @@ from service.doorbell import ANSWER, SAMPLE
 from service.errors import FieldError, Invalid, ReleaseNotFinished
 from service.keys.access import Caller
 from service.models import ReleaseRow
-from service.releases.schemas import MAX_ANSWERS, ModelAnswers, Question, SampleRequest
+from service.populations import repository as populations
+from service.releases.schemas import (
+    MAX_ANSWERS,
+    MAX_SAMPLE_ROWS,
+    ModelAnswers,
+    Question,
+    SampleRequest,
+)
 from service.releases.service import find_visible
 from synth.spec.errors import SpecError
 from synth.spec.plan import refuse_types, refuse_unreadable
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
+from synth.spec.subject import Subject, subject_of
+from synth.spec.two_level import LinkedSchema
 
 
 async def answer(
@@ -32,7 +42,7 @@ async def answer(
 
 async def sample(context: Context, release_id: UUID, caller: Caller, wanted: SampleRequest) -> str:
     """Fresh rows from the model, as CSV."""
-    await run_in_threadpool(_check_sample, context, release_id, caller)
+    await run_in_threadpool(_check_sample, context, release_id, caller, wanted)
     return str(await _ask(context, SAMPLE, str(release_id), wanted.rows))
 
 
@@ -44,11 +54,8 @@ async def _ask(context: Context, task: str, *args: Any) -> Any:
 def _check_question(context: Context, release_id: UUID, caller: Caller, question: Question) -> None:
     with context.transaction() as work:
         release = _finished(find_visible(work.session, release_id, caller))
-        schema = schema_of(datasets.get(work.session, release.dataset_id))
-        spec = ReleaseSpec.model_validate(release.spec)
-    if not isinstance(schema, Schema):
-        raise SpecError("the model of groups of individuals answers no such questions")
-    _refuse_impossible(question, spec, schema)
+        schema = _subject(work.session, release).schema
+    _refuse_impossible(question, ReleaseSpec.model_validate(release.spec), schema)
 
 
 def _refuse_impossible(question: Question, release: ReleaseSpec, schema: Schema) -> None:
@@ -69,11 +76,29 @@ def _refuse_impossible(question: Question, release: ReleaseSpec, schema: Schema)
                 )
 
 
-def _check_sample(context: Context, release_id: UUID, caller: Caller) -> None:
+def _check_sample(
+    context: Context, release_id: UUID, caller: Caller, wanted: SampleRequest
+) -> None:
     with context.transaction() as work:
         release = _finished(find_visible(work.session, release_id, caller))
+        schema = _subject(work.session, release).schema
     if ReleaseSpec.model_validate(release.spec).rows is None:
         raise SpecError("this release has answers only, and no model to draw rows from")
+    if isinstance(schema, LinkedSchema) and wanted.rows * schema.max_group_size > MAX_SAMPLE_ROWS:
+        message = (
+            f"a group may have {schema.max_group_size} individuals, and an answer {MAX_SAMPLE_ROWS:,} "
+            f"rows; draw at most {MAX_SAMPLE_ROWS // schema.max_group_size:,} groups at once"
+        )
+        raise Invalid(message, errors=[FieldError(loc=["body", "rows"], message=message)])
+
+
+def _subject(session: Session, release: ReleaseRow) -> Subject:
+    """What a release was about."""
+    return subject_of(
+        ReleaseSpec.model_validate(release.spec),
+        schema_of(datasets.get(session, release.dataset_id)),
+        populations.get(session, release.population_id).protection,
+    )
 
 
 def _finished(release: ReleaseRow) -> ReleaseRow:

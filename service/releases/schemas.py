@@ -11,6 +11,7 @@ from service.models import Artifact, ReleaseRow
 from service.views import View
 from synth.spec.base import Spec
 from synth.spec.budget import rho_of_units
+from synth.spec.two_level import LevelTable
 from synth.spec.workload import Workload
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
@@ -84,6 +85,9 @@ class ReleaseView(View):
     """What it may cost, as it was given."""
     outputs: dict[str, Any]
     """What it contains."""
+    table: LevelTable | None = None
+    """Of groups and individuals, the table that is released alone; null where it is both, or there
+    is one table of rows."""
     published: bool
     """Whether analysts see it, once it has succeeded."""
     dry_run: bool
@@ -167,7 +171,8 @@ class SampleRequest(Spec):
     """Rows to be drawn from a released model."""
 
     rows: Annotated[int, Field(ge=1, le=MAX_SAMPLE_ROWS, examples=[1000])]
-    """How many."""
+    """How many; groups, where groups of individuals were released, each with as many rows as it has
+    individuals."""
 
 
 class ModelAnswer(View):

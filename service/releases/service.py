@@ -27,33 +27,33 @@ from synth.spec.errors import SpecError
 from synth.spec.plan import plan
 from synth.spec.release import ReleaseRequest, ReleaseSpec
 from synth.spec.schema import Schema
+from synth.spec.subject import Subject, subject_of
 
 
 @dataclass(frozen=True)
-class _Subject:
-    """What a request is about."""
+class _Named:
+    """What a request names, and what it means for the rows."""
 
     dataset: Dataset
     public_dataset: Dataset | None
     population: PopulationRow
-    schema: Schema
+    subject: Subject
     public_schema: Schema | None
 
 
 def preview(session: Session, body: ReleaseRequest) -> Preview:
     """What a release would cost; touches neither data nor budget."""
-    subject = _find_subject(session, body)
+    named = _find_named(session, body)
     found = forecast(
         _spec_of(body),
-        subject.schema,
-        subject.population.protection,
-        ledger.account(session, subject.population.id),
-        delta=subject.population.delta,
-        public=subject.public_schema,
+        named.subject,
+        ledger.account(session, named.population.id),
+        delta=named.population.delta,
+        public=named.public_schema,
     )
     late = [
         f"the {kind} is {dataset.state}: this release would be refused"
-        for kind, dataset in _needed(subject, dry_run=body.dry_run)
+        for kind, dataset in _needed(named, dry_run=body.dry_run)
         if dataset.state != "ready"
     ]
     return found.model_copy(update={"warnings": [*found.warnings, *late]})
@@ -67,16 +67,16 @@ def create(
     release_id, is_known = claim_id(session, attempt, status=202)
     if is_known:
         return view_of(session, repository.get(session, release_id))
-    subject = _find_subject(session, body)
-    spec = _spec_of(body)
-    units = body.budget.units(subject.population.delta)
-    plan(spec, subject.schema, subject.population.protection, units, public=subject.public_schema)
-    _require_ready(subject, dry_run=body.dry_run)
+    named = _find_named(session, body)
+    spec, subject = _spec_of(body), named.subject
+    units = body.budget.units(named.population.delta)
+    plan(spec, subject.schema, subject.protection, units, public=named.public_schema)
+    _require_ready(named, dry_run=body.dry_run)
     release = ReleaseRow(
         id=release_id,
-        dataset_id=subject.dataset.id,
-        public_dataset_id=subject.public_dataset and subject.public_dataset.id,
-        population_id=subject.population.id,
+        dataset_id=named.dataset.id,
+        public_dataset_id=named.public_dataset and named.public_dataset.id,
+        population_id=named.population.id,
         spec=spec.model_dump(mode="json", exclude_none=True),
         spec_hash=canonical_sha256(spec),
         units=units,
@@ -85,7 +85,7 @@ def create(
         rang_at=datetime.now(UTC),
     )
     if not body.dry_run:
-        _reserve(session, release, subject)
+        _reserve(session, release, named)
     session.add(release)
     session.flush()
     repository.add_event(session, release, "state", {"state": release.state})
@@ -125,20 +125,18 @@ def list_page(session: Session, paging: Paging, caller: Caller) -> Page[ReleaseV
     )
 
 
-def _find_subject(session: Session, body: ReleaseRequest) -> _Subject:
+def _find_named(session: Session, body: ReleaseRequest) -> _Named:
     """The datasets and the population, held until the transaction ends."""
     dataset = _hold_dataset(session, body.dataset_id)
     if dataset.population_id is None:
         raise SpecError("dataset_id names a public dataset; name a private one")
-    schema = schema_of(dataset)
-    if not isinstance(schema, Schema):
-        raise SpecError(f"{body.mechanism.name} does not work on groups of individuals")
+    population = populations.get(session, dataset.population_id)
     public = _find_public(session, body)
-    return _Subject(
+    return _Named(
         dataset=dataset,
         public_dataset=public,
-        population=populations.get(session, dataset.population_id),
-        schema=schema,
+        population=population,
+        subject=subject_of(body, schema_of(dataset), population.protection),
         public_schema=None if public is None else _flat_schema(public),
     )
 
@@ -167,30 +165,30 @@ def _hold_dataset(session: Session, given: str) -> Dataset:
     return datasets.hold(session, dataset_id)
 
 
-def _needed(subject: _Subject, *, dry_run: bool) -> Iterator[tuple[str, Dataset]]:
+def _needed(named: _Named, *, dry_run: bool) -> Iterator[tuple[str, Dataset]]:
     """The datasets whose rows are read; a dry run reads public rows only."""
     if not dry_run:
-        yield "dataset", subject.dataset
-    if subject.public_dataset is not None:
-        yield "public dataset", subject.public_dataset
+        yield "dataset", named.dataset
+    if named.public_dataset is not None:
+        yield "public dataset", named.public_dataset
 
 
-def _require_ready(subject: _Subject, *, dry_run: bool) -> None:
-    for kind, dataset in _needed(subject, dry_run=dry_run):
+def _require_ready(named: _Named, *, dry_run: bool) -> None:
+    for kind, dataset in _needed(named, dry_run=dry_run):
         if dataset.state != "ready":
             raise DatasetNotReady(
                 f"the {kind} {dataset.id} is {dataset.state}; a release needs one that is ready"
             )
 
 
-def _reserve(session: Session, release: ReleaseRow, subject: _Subject) -> None:
+def _reserve(session: Session, release: ReleaseRow, named: _Named) -> None:
     try:
         ledger.reserve(
             session,
             release.population_id,
             release_id=release.id,
             amount_units=release.units,
-            dataset_hash=datasets.pinned_hash(subject.dataset, subject.public_dataset),
+            dataset_hash=datasets.pinned_hash(named.dataset, named.public_dataset),
             spec_hash=release.spec_hash,
         )
     except BudgetExhausted as refusal:

@@ -47,6 +47,12 @@ SCHEMA: dict[str, Any] = {
 OWNED_SCHEMA: dict[str, Any] = {
     "columns": [*SCHEMA["columns"], {"name": "pid", "type": "identifier"}]
 }
+TWO_LEVEL: dict[str, Any] = {
+    "groups": {"key": "hid", "columns": [SCHEMA["columns"][2]]},
+    "individuals": {"group_key": "hid", "columns": SCHEMA["columns"][:2]},
+    "max_group_size": 3,
+}
+HOUSEHOLDS: dict[str, Any] = {"unit": "household", "max_household_size": 4}
 
 
 def csv_rows(rows: int = 200, *, seed: int = 0) -> bytes:
@@ -57,6 +63,19 @@ def csv_rows(rows: int = 200, *, seed: int = 0) -> bytes:
         for number in range(rows)
     ]
     return "\n".join(["sex,age,town,pid", *lines, ""]).encode()
+
+
+def households(groups: int, *, seed: int = 0) -> tuple[bytes, bytes]:
+    """Tables of groups and of individuals, some groups larger than they may be, in no order."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 6, size=groups)
+    keys = rng.permutation(np.repeat(np.arange(groups), sizes))
+    described = [f"{key},{'ab'[rng.integers(2)]}" for key in rng.permutation(groups)]
+    people = [f"{key},{'FM'[rng.integers(2)]},{rng.integers(100)}" for key in keys]
+    return (
+        "\n".join(["hid,town", *described, ""]).encode(),
+        "\n".join(["hid,sex,age", *people, ""]).encode(),
+    )
 
 
 def random_key() -> str:

@@ -24,11 +24,6 @@ from worker.ingest import ingest_dataset
 from worker.spool import BLOCK_BYTES, spooled
 
 PARQUET = "application/vnd.apache.parquet"
-TWO_LEVEL = {
-    "groups": {"key": "hid", "columns": [SCHEMA["columns"][2]]},
-    "individuals": {"group_key": "hid", "columns": SCHEMA["columns"][:2]},
-    "max_group_size": 2,
-}
 
 
 def as_parquet(content: bytes) -> bytes:
@@ -109,18 +104,6 @@ def test_every_row_must_have_an_owner(stack: Stack) -> None:
     state, reason = state_of(stack, dataset)
     assert state == "rejected" and reason is not None and "'pid'" in reason
     assert not stack.objects(f"datasets/{dataset}")
-
-
-def test_two_levels(stack: Stack) -> None:
-    dataset = stack.dataset(stack.population(unit="household", max_household_size=4), TWO_LEVEL)
-    stack.upload(dataset, b"hid,town\n1,a\n2,b\n2,a\n", table="groups")
-    rows = b"hid,sex,age\n1,F,1\n1,M,2\n1,M,3\n2,F,4\n"
-    stack.upload(dataset, rows, table="individuals")
-    ingest_dataset(stack.context, dataset)
-    assert state_of(stack, dataset) == ("ready", None)
-    assert len(column(stored(stack, dataset, "groups"), "hid")) == 2
-    members = Counter(bytes(each) for each in column(stored(stack, dataset, "individuals"), "hid"))
-    assert sorted(members.values()) == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -50,10 +50,14 @@ SCHEMA = {
 }
 CSV = b"sex,age\nF,31\nM,44\n"
 TWO_LEVEL = {
-    "groups": {"key": "hid", "columns": SCHEMA["columns"]},
+    "groups": {
+        "key": "hid",
+        "columns": [{"name": "town", "type": "categorical", "values": ["a", "b"]}],
+    },
     "individuals": {"group_key": "hid", "columns": SCHEMA["columns"]},
     "max_group_size": 5,
 }
+HOUSEHOLDS: dict[str, Any] = {"unit": "household", "max_household_size": 8}
 LEASE_SECONDS = 60.0
 
 
@@ -158,7 +162,8 @@ class Api:
     def ready_dataset(self, population: str, schema: Any = SCHEMA) -> str:
         """A dataset that a worker has read."""
         dataset = self.dataset(population, schema)
-        answer = self.upload(dataset)
+        for table in ("groups", "individuals") if "groups" in schema else ("rows",):
+            answer = self.upload(dataset, params={"table": table})
         assert answer.status_code == 202, answer.text
         with self.session() as session, session.begin():
             epoch = ingest.claim(session, uuid.UUID(dataset), lease_seconds=LEASE_SECONDS)

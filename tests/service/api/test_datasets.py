@@ -7,7 +7,7 @@ import pytest
 from service.crypto import Unreadable, decrypt_pieces, upload_purpose
 from service.datasets import ingest, repository
 
-from .support import LEASE_SECONDS, SCHEMA, TWO_LEVEL, Api, pages, problem, stored_upload
+from .support import LEASE_SECONDS, SCHEMA, Api, pages, problem, stored_upload
 
 PERSON = {"columns": [*SCHEMA["columns"], {"name": "pid", "type": "identifier"}]}
 
@@ -75,14 +75,6 @@ def test_people_must_be_told_apart(api: Api) -> None:
     found = problem(api.all.post("/v1/datasets", json=body), 422, "cannot-work")
     assert "identifier" in found["detail"]
     assert api.all.post("/v1/datasets", json=body | {"schema": PERSON}).status_code == 201
-
-
-def test_households_must_be_bounded(api: Api) -> None:
-    population = api.population(unit="household", max_household_size=4)
-    body = {"name": "x", "visibility": "private", "population_id": population, "schema": TWO_LEVEL}
-    problem(api.all.post("/v1/datasets", json=body), 422, "cannot-work")
-    bounded = body | {"schema": TWO_LEVEL | {"max_group_size": 4}}
-    assert api.all.post("/v1/datasets", json=bounded).status_code == 201
 
 
 def test_delete_destroys_key_and_objects_and_keeps_spending(api: Api) -> None:

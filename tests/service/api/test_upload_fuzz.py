@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 
 from service.embedded import PostgresServer, ValkeyServer, wait_until
 
-from .support import CSV, TWO_LEVEL, Api, create_database, problem, read_back, serving, settings_for
+from .support import (
+    CSV,
+    HOUSEHOLDS,
+    TWO_LEVEL,
+    Api,
+    create_database,
+    problem,
+    read_back,
+    serving,
+    settings_for,
+)
 
 # Storage takes parts of 5 MiB, so that an upload may break off after one is written.
 LIMIT = 12 * 2**20
@@ -135,8 +145,8 @@ def test_uploads_to_wrong_places(service: Api, population: str, table: str, name
     assert service.objects() == before
 
 
-def test_a_table_may_be_replaced_until_all_have_arrived(service: Api, population: str) -> None:
-    dataset = service.dataset(population, TWO_LEVEL)
+def test_a_table_may_be_replaced_until_all_have_arrived(service: Api) -> None:
+    dataset = service.dataset(service.population(**HOUSEHOLDS), TWO_LEVEL)
     for body in (CANARY, CSV, b"\0"):
         answer = service.upload(dataset, body, params={"table": "groups"})
         assert answer.status_code == 200

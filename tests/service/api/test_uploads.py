@@ -16,6 +16,7 @@ from service.embedded import ValkeyServer, wait_until
 
 from .support import (
     CSV,
+    HOUSEHOLDS,
     TWO_LEVEL,
     Api,
     create_database,
@@ -86,7 +87,7 @@ def test_media_types(api: Api) -> None:
 
 
 def test_two_level_upload(api: Api) -> None:
-    dataset = api.dataset(api.population(), TWO_LEVEL)
+    dataset = api.dataset(api.population(**HOUSEHOLDS), TWO_LEVEL)
     problem(api.upload(dataset), 422, "invalid")
     problem(api.upload(dataset, params={"table": "rows"}), 422, "invalid")
     first = api.upload(dataset, b"first", params={"table": "groups"})

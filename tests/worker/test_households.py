@@ -1,0 +1,219 @@
+"""Groups of individuals: two uploads become linked rows, and releases read the rows they are about."""
+
+import json
+from collections import Counter
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from synth.table.linking import starts_of_groups
+from tests.worker.support import HOUSEHOLDS, TWO_LEVEL, Stack, households
+from tests.worker.test_ingest import column, state_of, stored
+from worker import chunks, linking, people
+from worker.ingest import ingest_dataset
+from worker.releases import run_release
+
+OWNED: dict[str, Any] = TWO_LEVEL | {
+    "individuals": {
+        "group_key": "hid",
+        "columns": [*TWO_LEVEL["individuals"]["columns"], {"name": "pid", "type": "identifier"}],
+    }
+}
+GROUPS, INDIVIDUALS = b"hid,town\n", b"hid,sex,age\n"
+
+
+def ingested(
+    stack: Stack, population: UUID | None, schema: Any, groups: bytes, rows: bytes
+) -> UUID:
+    dataset = stack.dataset(population, schema)
+    stack.upload(dataset, groups, table="groups")
+    stack.upload(dataset, rows, table="individuals")
+    ingest_dataset(stack.context, dataset)
+    return dataset
+
+
+def linked(stack: Stack, dataset: UUID) -> list[tuple[int, list[int]]]:
+    """For each linked group its town, as a code, and the ages in it; 4 is a missing town."""
+    assert state_of(stack, dataset) == ("ready", None)
+    found = []
+    for chunk in stored(stack, dataset, "linked"):
+        starts = starts_of_groups(chunk["hid"])
+        assert len(starts) == len({bytes(each) for each in chunk["hid"]}), "a group is in one piece"
+        for start, end in zip(starts, [*starts[1:], len(chunk["hid"])], strict=True):
+            (town,) = set(chunk["town"][start:end].tolist())
+            found.append((town, sorted(chunk["age"][start:end].tolist())))
+    return sorted(found)
+
+
+@pytest.fixture
+def few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the tables were much larger than memory."""
+    monkeypatch.setattr(people, "ROWS_AT_ONCE", 30)
+    monkeypatch.setattr(linking, "BYTES_AT_ONCE", 400)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 300)
+
+
+class TestLinking:
+    def test_nobody_is_dropped_and_nobody_is_invented(self, stack: Stack) -> None:
+        """An orphan gets a group of which nothing is known; a group of nobody is left out."""
+        dataset = ingested(
+            stack,
+            stack.population(**HOUSEHOLDS),
+            TWO_LEVEL,
+            GROUPS + b"1,a\n2,b\n2,b\n3,a\n",
+            INDIVIDUALS + b"2,F,20\n1,M,1\nlost,F,50\n2,M,21\n1,F,2\nlost,F,51\n",
+        )
+        assert linked(stack, dataset) == [(0, [1, 2]), (1, [20, 21]), (4, [50, 51])]
+        assert len(column(stored(stack, dataset, "groups"), "hid")) == 3
+        assert stack.show("datasets", dataset)["reason"] is None
+
+    def test_without_groups_or_without_individuals(self, stack: Stack) -> None:
+        population = stack.population(**HOUSEHOLDS)
+        orphans = ingested(stack, population, TWO_LEVEL, GROUPS, INDIVIDUALS + b"1,F,20\n2,F,30\n")
+        assert linked(stack, orphans) == [(4, [20]), (4, [30])]
+        nobody = ingested(stack, population, TWO_LEVEL, GROUPS + b"1,a\n", INDIVIDUALS)
+        assert linked(stack, nobody) == []
+
+    @pytest.mark.usefixtures("few_bytes")
+    def test_tables_larger_than_memory(self, stack: Stack) -> None:
+        """Read share by share: every group is truncated, described and in one chunk."""
+        groups, rows = households(300, seed=1)
+        dataset = ingested(stack, stack.population(**HOUSEHOLDS), TWO_LEVEL, groups, rows)
+        towns = dict(line.split(",") for line in groups.decode().split()[1:])
+        ages: dict[str, list[int]] = {}
+        for line in rows.decode().split()[1:]:
+            key, _, age = line.split(",")
+            ages.setdefault(key, []).append(int(age))
+        found = linked(stack, dataset)
+        assert len(stored(stack, dataset, "linked")) > 5
+        expected = Counter(("ab".index(towns[key]), min(3, len(ages[key]))) for key in ages)
+        assert Counter((town, len(each)) for town, each in found) == expected
+        assert max(map(len, ages.values())) > 3, "there was something to truncate"
+        everybody = Counter((towns[key], age) for key in ages for age in ages[key])
+        kept = Counter(("ab"[town], age) for town, each in found for age in each)
+        assert kept <= everybody
+        assert not [path for path in stack.objects(f"datasets/{dataset}") if "staged" in str(path)]
+
+    @pytest.mark.usefixtures("few_bytes")
+    def test_the_table_of_individuals_has_the_same_ones(self, stack: Stack) -> None:
+        """Which rows of a group are kept is decided once, whatever is released afterwards."""
+        dataset = ingested(stack, stack.population(**HOUSEHOLDS), TWO_LEVEL, *households(100))
+
+        def members(table: str) -> Counter[tuple[bytes, int]]:
+            found = stored(stack, dataset, table)
+            pairs = zip(column(found, "hid"), column(found, "age"), strict=True)
+            return Counter((bytes(key), int(age)) for key, age in pairs)
+
+        assert members("linked") == members("individuals")
+
+    def test_a_person_is_bounded_first_and_a_group_truncated_then(self, stack: Stack) -> None:
+        population = stack.population(unit="person", max_rows_per_person=2)
+        # Anna has four rows of which two are kept; whichever they are, group 2 stays full.
+        rows = "hid,sex,age,pid\n" + "".join(
+            f"{group},F,{age},{person}\n"
+            for group, age, person in (
+                *((1, age, "anna") for age in (10, 11, 12, 13)),
+                *((2, 20 + each, f"p{each}") for each in range(5)),
+            )
+        )
+        dataset = ingested(stack, population, OWNED, GROUPS + b"1,a\n2,b\n", rows.encode())
+        found = linked(stack, dataset)
+        assert [(town, len(ages)) for town, ages in found] == [(0, 2), (1, 3)]
+        alone = stored(stack, dataset, "individuals")
+        owned = Counter(bytes(each) for each in column(alone, "pid"))
+        assert sorted(owned.values()) == [1, 1, 1, 1, 1, 2], "the table alone is not truncated"
+
+    @pytest.mark.parametrize(
+        ("protection", "schema", "rows", "told"),
+        [
+            (HOUSEHOLDS, TWO_LEVEL, INDIVIDUALS + b",F,20\n", "'hid'"),
+            (
+                {"unit": "person", "max_rows_per_person": 2},
+                OWNED,
+                b"hid,sex,age,pid\n,F,20,p\n",
+                "'hid'",
+            ),
+            (
+                {"unit": "person", "max_rows_per_person": 2},
+                OWNED,
+                b"hid,sex,age,pid\n1,F,20,\n",
+                "'pid'",
+            ),
+        ],
+    )
+    def test_every_individual_must_be_of_a_group_and_of_somebody(
+        self, stack: Stack, protection: dict[str, Any], schema: Any, rows: bytes, told: str
+    ) -> None:
+        population = stack.population(**protection)
+        dataset = ingested(stack, population, schema, GROUPS + b"1,a\n", rows)
+        state, reason = state_of(stack, dataset)
+        assert state == "rejected" and reason is not None and told in reason
+        assert not stack.objects(f"datasets/{dataset}")
+
+    def test_public_groups_are_read_as_well(self, stack: Stack) -> None:
+        dataset = ingested(stack, None, TWO_LEVEL, GROUPS + b"1,b\n", INDIVIDUALS + b"1,F,20\n")
+        assert linked(stack, dataset) == [(1, [20])]
+
+
+@pytest.fixture(scope="module")
+def two_level(stack_of_session: Stack) -> UUID:
+    """An ingested dataset of households, about whom a population allows four; here it is three."""
+    stack = stack_of_session
+    groups, rows = households(300)
+    return ingested(stack, stack.population(**HOUSEHOLDS), TWO_LEVEL, groups, rows)
+
+
+class TestOneTableAlone:
+    def test_prices_are_those_of_a_household(self, stack: Stack, two_level: UUID) -> None:
+        """One group, or three individuals: the noise is three times as large at the same price."""
+        journals = {}
+        for table in ("groups", "individuals"):
+            release = stack.submit(
+                two_level,
+                table=table,
+                workload=[{"type": "marginals", "k": 1}],
+                mechanism={"name": "gaussian"},
+                budget={"rho": 0.5},
+                outputs={},
+            )
+            run_release(stack.context, release)
+            assert stack.release(release)["state"] == "succeeded"
+            journals[table] = stack.journal(release)
+            certificate = json.loads(stack.artifact(release, "certificate.json"))["certificate"]
+            assert certificate["release"]["table"] == table
+            most = {"groups": 1, "individuals": 3}[table]
+            assert certificate["protection"]["max_household_size"] == most
+
+        def noise(table: str, operation: int) -> float:
+            """What a scale would be if all the release's price paid for it."""
+            found = journals[table][operation]
+            return float(found.scale * (found.price_units / 1e12) ** 0.5)
+
+        for operation in (0, 1):
+            ratio = noise("individuals", operation) / noise("groups", operation)
+            assert ratio == pytest.approx(3, rel=1e-3)
+        assert noise("groups", 1) == pytest.approx(0.5**0.5, rel=1e-3)
+
+    @pytest.mark.parametrize(("table", "header"), [("groups", "town"), ("individuals", "sex,age")])
+    @pytest.mark.parametrize("dry_run", [False, True])
+    def test_one_file_of_rows(
+        self, stack: Stack, two_level: UUID, table: str, header: str, dry_run: bool
+    ) -> None:
+        release = stack.submit(
+            two_level, table=table, workload=[{"type": "marginals", "k": 1}], dry_run=dry_run
+        )
+        run_release(stack.context, release)
+        assert stack.release(release)["state"] == "succeeded"
+        first, *lines = stack.artifact(release, "synthetic.csv").decode().splitlines()
+        assert first == header and len(lines) == 60
+
+    def test_it_reads_that_table_alone(self, stack: Stack) -> None:
+        groups, rows = households(20)
+        dataset = ingested(stack, stack.population(**HOUSEHOLDS), TWO_LEVEL, groups, rows)
+        for table in ("individuals", "linked"):
+            for path in stack.objects(f"datasets/{dataset}/tables/1/{table}"):
+                path.write_bytes(b"nobody reads this")
+        release = stack.submit(dataset, table="groups", workload=[{"type": "marginals", "k": 1}])
+        run_release(stack.context, release)
+        assert stack.release(release)["state"] == "succeeded"

@@ -1,0 +1,71 @@
+"""Stored groups and individuals become one stored table of linked rows, in bounded memory.
+
+Both tables are read share by share, where a share holds some groups with all their individuals. The
+rows of a group end up side by side, in one chunk.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, pairwise
+
+import numpy as np
+
+from synth.spec.schema import Schema
+from synth.spec.two_level import TwoLevelSchema
+from synth.table import Chunk, Table, limit_rows
+from synth.table.encoding import codec_of
+from synth.table.linking import link, starts_of_groups
+from worker import chunks
+from worker.chunks import Shelf, bytes_of, concatenated
+from worker.crash import crash_at
+from worker.people import Share, choice_of_rows
+
+BYTES_AT_ONCE = 2**27
+"""Linked rows that are made at once; making them takes some three times as much."""
+
+
+def store_linked(
+    shelf: Shelf, schema: TwoLevelSchema, counts: dict[str, int], check: Callable[[], None]
+) -> int:
+    """Store the linked rows of the tables with so many chunks; returns in how many chunks."""
+    groups, individuals = (shelf.read(name, counts[name]) for name in ("groups", "individuals"))
+    key, own_key, alone = (
+        schema.groups.key,
+        schema.individuals.group_key,
+        schema.table("individuals"),
+    )
+    shares = _linked_bytes(schema, chain(groups, individuals)) // BYTES_AT_ONCE + 1
+
+    def linked() -> Iterator[Chunk]:
+        for share in range(shares):
+            some = Share(groups, key, share, shares, check)
+            theirs = Table(alone, Share(individuals, own_key, share, shares, check))
+            kept = limit_rows(theirs, own_key, schema.max_group_size, choice_of_rows(shelf))
+            rows = link(_whole(schema.table("groups"), some), _whole(alone, kept.chunks()), schema)
+            yield from _cut(rows, schema.linked.key)
+            crash_at("during-linking")
+
+    return shelf.write("linked", linked())
+
+
+def _linked_bytes(schema: TwoLevelSchema, stored: Iterable[Chunk]) -> int:
+    """No less than the rows take while they are linked: a linked row has the columns of both."""
+    rows = sum(len(next(iter(chunk.values()))) for chunk in stored)
+    return rows * sum(codec_of(column).dtype.itemsize for column in schema.linked.columns)
+
+
+def _whole(schema: Schema, parts: Iterable[Chunk]) -> Chunk:
+    """All rows in one chunk, which may have none."""
+    nobody = {column.name: np.empty(0, codec_of(column).dtype) for column in schema.columns}
+    return concatenated([nobody, *parts])
+
+
+def _cut(rows: Chunk, key: str) -> Iterator[Chunk]:
+    """The same rows in chunks of about the usual size, never cutting a group in two."""
+    starts = starts_of_groups(rows[key])
+    length = len(rows[key])
+    most = max(1, chunks.CHUNK_BYTES * length // max(1, bytes_of(rows)))
+    # For each wanted cut the first group that starts there or later; several may find the same.
+    found = np.searchsorted(starts, np.arange(most, length, most))
+    ends = np.append(starts, length)[found]
+    for start, end in pairwise(np.unique([0, *ends, length]).tolist()):
+        yield {name: column[start:end] for name, column in rows.items()}
