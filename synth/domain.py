@@ -7,6 +7,11 @@ from functools import cached_property
 from typing import Self
 
 from synth.spec.schema import Schema
+from synth.spec.two_level import LinkedSchema
+
+SIZE = "\x1fsize"
+"""The size of a group as an attribute; code m stands for m + 1 individuals. No column can have this
+name, nor one that `at_place` makes."""
 
 
 @dataclass(frozen=True)
@@ -37,3 +42,19 @@ class Domain:
         wanted = set(names)
         kept = tuple(name for name in self.names if name in wanted)
         return Domain(kept, tuple(self.size_of[name] for name in kept))
+
+
+def at_place(name: str, place: int) -> str:
+    """What a column of individuals is called for the individual at one place of a group."""
+    return f"{name}\x1f{place}"
+
+
+def domain_of_groups(schema: LinkedSchema) -> Domain:
+    """What a whole group consists of: its size, its columns, and an individual at every place."""
+    of_groups = set(schema.group_attributes)
+    sizes = {SIZE: schema.max_group_size}
+    for name, size in schema.sizes.items():
+        places = range(schema.max_group_size)
+        names = [name] if name in of_groups else [at_place(name, place) for place in places]
+        sizes |= dict.fromkeys(names, size)
+    return Domain(tuple(sizes), tuple(sizes.values()))

@@ -12,7 +12,7 @@ import torch
 
 from synth.device import choose_device
 from synth.domain import Domain
-from synth.door import Door
+from synth.door import Door, RowCount
 from synth.mechanisms import RUNNERS
 from synth.mechanisms.base import Cache, Job
 from synth.mechanisms.screen import Screened, screen_public_data
@@ -25,6 +25,8 @@ from synth.spec.plan import ReleasePlan, Split, plan, screen_of
 from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
+from synth.spec.two_level import LinkedSchema
+from synth.spec.workload import NUMBER_OF_GROUPS
 from synth.table import Chunk, Table, align
 
 __all__ = ["Journal", "MemoryJournal", "Operation", "Progress", "Release", "run"]
@@ -121,8 +123,8 @@ def _learn(
     device: torch.device,
     cache: Cache | None,
 ) -> tuple[ReleasedModel, Screened | None]:
-    """Count the rows, screen the public data if asked, then let the mechanism measure and fit."""
-    rows = door.count_rows(budget=planned.split.row_count)
+    """Count the rows or groups, screen the public data if asked, then let the mechanism measure and fit."""
+    rows = _count(door, schema, budget=planned.split.row_count)
     screen, screened = screen_of(release), None
     if screen is not None:
         assert public is not None
@@ -145,6 +147,15 @@ def _learn(
     )
     model = RUNNERS[type(release.mechanism)](job, release.mechanism)
     return ReleasedModel(schema, rows.value, model), screened
+
+
+def _count(door: Door, schema: Schema, *, budget: int) -> RowCount:
+    """The number of rows, or of groups where rows are linked."""
+    if not isinstance(schema, LinkedSchema):
+        return door.count_rows(budget=budget)
+    (groups,) = compile_groups([NUMBER_OF_GROUPS], schema).groups
+    counted = door.measure(groups, budget=budget)
+    return RowCount(max(1, int(counted.values[0])), counted.sigma)
 
 
 def _certify(

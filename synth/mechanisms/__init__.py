@@ -8,6 +8,7 @@ from synth.mechanisms import (
     gem,
     gem_pub,
     generative_network,
+    h_gem,
     mwem,
     pep,
     pep_pub,
@@ -25,6 +26,7 @@ from synth.spec.mechanism import (
     Gem,
     GemPub,
     GenerativeNetwork,
+    HierarchicalGem,
     MechanismSpec,
     Mwem,
     Pep,
@@ -51,5 +53,6 @@ RUNNERS: dict[type[MechanismSpec], Callable[[Job, Any], Model]] = {
     GemPub: gem_pub.run,
     PrivateGsd: private_gsd.run,
     RapPlusPlus: rap_plus_plus.run,
+    HierarchicalGem: h_gem.run,
 }
 """Which function runs which specification."""

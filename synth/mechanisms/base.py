@@ -38,7 +38,7 @@ class Job:
     candidates: QuerySet
     """What may be measured."""
     rows: int
-    """The number of rows: public, or measured with noise."""
+    """The number of rows (of groups, where rows are linked): public, or measured with noise."""
     rows_sigma: float
     """Standard deviation of that number; 0 where it is public."""
     plan: Plan

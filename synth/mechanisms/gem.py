@@ -19,7 +19,7 @@ from synth.mechanisms.base import Job
 from synth.mechanisms.projection import AboveThreshold, Measured, MixtureLearner, Objective
 from synth.models.generators import GeneratorNetwork
 from synth.models.product import ProductMixture
-from synth.spec.mechanism import Gem, GenerativeSpec, Rounds
+from synth.spec.mechanism import GenerativeSpec, Rounds
 
 ERROR_MEMORY = 0.5
 """The paper's beta for the moving average of the largest errors (appendix D.3)."""
@@ -27,7 +27,7 @@ WEIGHT_MEMORY = 0.9
 """Beta of the moving average of the weights (appendix D.2 leaves it open)."""
 
 
-def run(job: Job, spec: Gem) -> ProductMixture:
+def run(job: Job, spec: GenerativeSpec) -> ProductMixture:
     """Train a generator."""
     learner = GenerativeLearner(new_network(job, spec), job, spec)
     adaptive_measurements(job, spec, learner)

@@ -23,7 +23,7 @@ from synth.mechanisms.base import Job, measure_once
 from synth.models.generators import Generator
 from synth.models.product import ProductMixture
 from synth.models.relaxed import RelaxedRows
-from synth.queries import Marginal, QueryGroup, QuerySet, Single
+from synth.queries import QueryGroup, QuerySet, Single
 from synth.spec.mechanism import MixtureSpec, OneShotMixtureSpec
 
 STEPS_PER_REPORT = 50
@@ -216,13 +216,11 @@ def _shares_of(name: str, size: int, measurements: Sequence[Measurement]) -> NDA
     best, least_noise = np.full(size, 1.0), math.inf
     for measurement in measurements:
         query = measurement.query
-        if not isinstance(query, Marginal) or name not in query.attributes:
+        if isinstance(query, Single):
             continue
+        counts = query.shares(name, measurement.values)
         noise = measurement.sigma * math.sqrt(query.size / size)
-        if noise < least_noise:
-            axis = query.attributes.index(name)
-            others = tuple(i for i in range(len(query.sizes)) if i != axis)
-            counts = measurement.values.reshape(query.sizes).sum(axis=others)
+        if counts is not None and noise < least_noise:
             best, least_noise = np.maximum(counts, max(noise, 1e-3) / 2), noise
     return np.asarray(best / best.sum(), dtype=np.float64)
 

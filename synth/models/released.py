@@ -10,21 +10,25 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.domain import Domain
+from synth.domain import SIZE, Domain
 from synth.models.base import Model
 from synth.models.histogram import Histogram
+from synth.models.households import Households
 from synth.models.noisy_marginals import NoisyMarginals
 from synth.models.product import ProductMixture
 from synth.models.rows import Rows
 from synth.models.support import Support
-from synth.queries import compile_workload
+from synth.queries import QuerySet, compile_workload
 from synth.spec.schema import Schema
+from synth.spec.two_level import LinkedSchema
 from synth.spec.workload import WorkloadItem
 from synth.table import Chunk, draw_values
+from synth.table.linking import draw_groups
 
 FORMAT = "scrim.model/1"
 KINDS: dict[str, type[Model]] = {
-    model.kind: model for model in (Histogram, NoisyMarginals, ProductMixture, Rows, Support)
+    model.kind: model
+    for model in (Histogram, Households, NoisyMarginals, ProductMixture, Rows, Support)
 }
 """Every model that can be saved, by the name it is saved under."""
 
@@ -47,7 +51,7 @@ class ReleasedModel:
 
     schema: Schema
     rows: int
-    """The number of rows the fractions refer to: public, or measured with noise."""
+    """The number of rows (of groups, where rows are linked): public, or measured with noise."""
     model: Model
 
     def answer(self, workload: Sequence[WorkloadItem]) -> AnswerTable:
@@ -57,17 +61,27 @@ class ReleasedModel:
         return AnswerTable(
             items=[group.name for group in queries.groups for _ in range(group.size)],
             queries=[label for group in queries.groups for label in group.labels(self.schema)],
-            fractions=answers.values,
+            fractions=answers.values / self._wholes(queries),
             counts=answers.values * self.rows,
             standard_errors=answers.standard_errors,
         )
 
+    def _wholes(self, queries: QuerySet) -> NDArray[np.float64]:
+        """What each fraction is a part of, per row: one, or what the model says there is."""
+        wholes = {group.whole for group in queries.groups if group.whole is not None}
+        counted = {whole: self.model.answer(QuerySet([whole])).values[0] for whole in wholes}
+        each = [1.0 if group.whole is None else counted[group.whole] for group in queries.groups]
+        return np.repeat(each, np.diff(queries.offsets))
+
     def sample(self, rows: int, seed: int) -> Chunk:
-        """Exactly that many rows in the declared types."""
+        """Exactly that many rows in the declared types; that many groups, where rows are linked."""
         rng = np.random.default_rng(seed)
         if isinstance(self.model, Rows):
             return self.model.sample(rows, rng)
-        return self._values(self.model.sample(rows, rng), rows, rng)
+        codes = self.model.sample(rows, rng)
+        if isinstance(self.schema, LinkedSchema):
+            return draw_groups(self.schema, codes, sizes=codes[SIZE] + 1, rng=rng)
+        return self._values(codes, rows, rng)
 
     def _values(
         self, codes: Mapping[str, NDArray[Any]], rows: int, rng: np.random.Generator
@@ -97,7 +111,8 @@ class ReleasedModel:
         about = json.loads(str(arrays.pop("about")))
         if about["format"] != FORMAT:
             raise ValueError(f"not a model of this version: {about['format']}")
-        schema = Schema.model_validate_json(json.dumps(about["schema"]))
+        declared = LinkedSchema if "group_attributes" in about["schema"] else Schema
+        schema = declared.model_validate_json(json.dumps(about["schema"]))
         model = KINDS[about["kind"]].from_arrays(arrays, rows=about["rows"], schema=schema)
         return cls(schema, about["rows"], model)
 

@@ -4,13 +4,16 @@ from synth.queries.binary_tree import BinaryTree
 from synth.queries.conjunction import Conjunctions
 from synth.queries.group import QueryGroup, Single
 from synth.queries.halfspace import Halfspaces
+from synth.queries.hierarchical import GroupSizes, Hierarchical
 from synth.queries.marginal import Marginal
 from synth.queries.query_set import QuerySet, compile_groups, compile_workload
 
 __all__ = [
     "BinaryTree",
     "Conjunctions",
+    "GroupSizes",
     "Halfspaces",
+    "Hierarchical",
     "Marginal",
     "QueryGroup",
     "QuerySet",

@@ -94,6 +94,20 @@ class QueryGroup(ABC):
         """Answers of all groups, one after another, differentiably, on a mixture of products."""
         _needs_numbers(groups)
 
+    @property
+    def columns_read(self) -> tuple[str, ...]:
+        """What it reads of a table."""
+        return self.attributes
+
+    @property
+    def whole(self) -> "QueryGroup | None":
+        """One query that counts all of which its fractions are parts; None where these are all rows."""
+        return None
+
+    def shares(self, name: str, counts: NDArray[Any]) -> NDArray[Any] | None:
+        """The counts of one attribute's codes according to its own counts, if these tell them."""
+        return None
+
     def only(self, queries: Sequence[int]) -> "QueryGroup":
         """Some of its queries, of a group that is not selected as a whole."""
         raise TypeError(f"{self.name} is selected and measured as a whole")

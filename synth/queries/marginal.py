@@ -4,9 +4,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from synth.domain import Domain
 from synth.queries.features import CellFeatures
@@ -57,9 +59,15 @@ class Marginal(QueryGroup):
     def labels(self, schema: Schema) -> Iterator[str]:
         """Such as `sex=F & age=[20, 30)`."""
         parts = [
-            [f"{name}={text}" for text in _code_labels(schema, name)] for name in self.attributes
+            [f"{name}={text}" for text in code_labels(schema, name)] for name in self.attributes
         ]
         return (" & ".join(cell) for cell in product(*parts))
+
+    def shares(self, name: str, counts: NDArray[Any]) -> NDArray[Any] | None:
+        """Of each of its attributes: summed over the others."""
+        if name not in self.attributes:
+            return None
+        return summed(counts.reshape(self.sizes), self.attributes.index(name))
 
     @classmethod
     def counter(cls, groups: Sequence["Marginal"]) -> MarginalCounter:
@@ -100,12 +108,19 @@ class Marginal(QueryGroup):
         return CellFeatures([axes])
 
 
+def summed(table: NDArray[Any], kept: int) -> NDArray[Any]:
+    """A table summed over all axes but one."""
+    others = tuple(axis for axis in range(table.ndim) if axis != kept)
+    return np.asarray(table.sum(axis=others))
+
+
 def joined(names: Sequence[str]) -> str:
     """Names side by side, quoted where they contain a comma."""
     return ",".join(f'"{name}"' if "," in name or '"' in name else name for name in names)
 
 
-def _code_labels(schema: Schema, name: str) -> list[str]:
+def code_labels(schema: Schema, name: str) -> list[str]:
+    """A readable name of each code of a column: its categories or bins, and missing."""
     column = schema.attribute(name)
     if isinstance(column, CategoricalColumn):
         labels = list(column.labels)

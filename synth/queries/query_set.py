@@ -12,12 +12,15 @@ from synth.queries.binary_tree import BinaryTree
 from synth.queries.conjunction import Conjunctions
 from synth.queries.group import Counts, QueryGroup, Single
 from synth.queries.halfspace import Halfspaces
+from synth.queries.hierarchical import GroupSizes, Hierarchical
 from synth.queries.marginal import Marginal
 from synth.spec.schema import Schema
 from synth.spec.workload import (
     ConjunctionGroup,
     Group,
+    GroupSizesGroup,
     HalfspaceGroup,
+    HierarchicalGroup,
     MarginalGroup,
     TreeGroup,
     WorkloadItem,
@@ -116,8 +119,8 @@ class QuerySet:
         )
 
     def _read(self, form: str) -> list[str]:
-        """The attributes that some query reads in that form."""
-        names = (name for g in self.groups if g.reads == form for name in g.attributes)
+        """The columns that some query reads in that form."""
+        names = (name for g in self.groups if g.reads == form for name in g.columns_read)
         return list(dict.fromkeys(names))
 
     def _by_class(
@@ -159,5 +162,7 @@ COMPILERS: dict[type[Group], Callable[[Any, Schema], QueryGroup]] = {
     TreeGroup: BinaryTree.of,
     ConjunctionGroup: Conjunctions.of,
     HalfspaceGroup: Halfspaces.of,
+    HierarchicalGroup: Hierarchical.of,
+    GroupSizesGroup: GroupSizes.of,
 }
 """Which query class stands for which group."""

@@ -270,7 +270,10 @@ def draw_values(schema: Schema, codes: Mapping[str, Codes], rng: np.random.Gener
     """A chunk whose numbers are drawn uniformly inside the bins that the discrete codes name."""
     if len({len(array) for array in codes.values()}) != 1:
         raise TableError("the codes of all columns must have one length")
-    drawn = {column.name: _draw_column(column, codes, rng) for column in schema.attributes}
+    drawn = {
+        column.name: draw_column(column, _codes_of(column, codes), rng)
+        for column in schema.attributes
+    }
     return with_blank_identifiers(schema, drawn)
 
 
@@ -295,14 +298,18 @@ def with_blank_identifiers(schema: Schema, attributes: Mapping[str, Array]) -> C
     }
 
 
-def _draw_column(column: Attribute, codes: Mapping[str, Codes], rng: np.random.Generator) -> Array:
+def draw_column(column: Attribute, codes: Codes, rng: np.random.Generator) -> Array:
+    """A column whose numbers are drawn uniformly inside the bins that the codes name."""
+    require_bins(column)
+    if codes.size and (codes.min() < 0 or codes.max() >= column.size):
+        raise TableError(f"column {column.name!r} has codes outside 0 to {column.size - 1}")
+    return attribute_codec(column).draw(codes, rng)
+
+
+def _codes_of(column: Attribute, codes: Mapping[str, Codes]) -> Codes:
     if column.name not in codes:
         raise TableError(f"column {column.name!r} has no codes; give codes for every attribute")
-    array = np.asarray(codes[column.name])
-    require_bins(column)
-    if array.size and (array.min() < 0 or array.max() >= column.size):
-        raise TableError(f"column {column.name!r} has codes outside 0 to {column.size - 1}")
-    return attribute_codec(column).draw(array, rng)
+    return np.asarray(codes[column.name])
 
 
 def _empty_as_missing(texts: Any) -> Any:

@@ -7,6 +7,7 @@ Linking looks at nothing but a group's own rows, so what one group brings or tak
 - A group without individuals is nobody's, and is left out.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow as pa
 from synth.spec.schema import Attribute, IntegerColumn, Schema
 from synth.spec.two_level import LinkedSchema, TwoLevelSchema
 from synth.table.chunk import DIGEST, Array, Chunk
-from synth.table.encoding import attribute_codec
+from synth.table.encoding import attribute_codec, draw_column
 
 Positions = npt.NDArray[np.int64]
 
@@ -62,11 +63,44 @@ def starts_of_groups(keys: Array) -> Positions:
     return np.flatnonzero(is_first)
 
 
+def edges_of_groups(keys: Array) -> Positions:
+    """Where each group starts among linked rows, and where the last one ends."""
+    return np.append(starts_of_groups(keys), len(keys))
+
+
 def number_keys(groups: Positions) -> Array:
     """Keys of released groups, given each row's group as a number: nobody's."""
     words = np.zeros((len(groups), 2), np.uint64)
     words[:, 0] = groups.astype(np.uint64) + 1
     return words.view(DIGEST).ravel()
+
+
+def draw_groups(
+    schema: LinkedSchema, codes: Mapping[str, Array], *, sizes: Positions, rng: np.random.Generator
+) -> Chunk:
+    """Linked rows of released groups, given the codes of each group and of each individual.
+
+    A group's numbers are drawn once, inside their bins. Columns without codes are drawn uniformly:
+    nothing was asked about them.
+    """
+    numbers = np.repeat(np.arange(len(sizes)), sizes)
+    of_groups = set(schema.group_attributes)
+    rows: dict[str, Array] = {schema.key: number_keys(numbers)}
+    for column in schema.attributes:
+        is_shared = column.name in of_groups
+        drawn = len(sizes) if is_shared else len(numbers)
+        mine = codes.get(column.name)
+        mine = rng.integers(column.size, size=drawn) if mine is None else mine
+        values = draw_column(column, mine, rng)
+        rows[column.name] = values[numbers] if is_shared else values
+    return rows if schema.order is None else _sorted_within_groups(rows, numbers, schema)
+
+
+def _sorted_within_groups(rows: Chunk, numbers: Positions, schema: LinkedSchema) -> Chunk:
+    assert schema.order is not None
+    order = np.lexsort((rows[schema.order], numbers))
+    own = set(schema.individual_attributes)
+    return {name: values[order] if name in own else values for name, values in rows.items()}
 
 
 def unlink(rows: Chunk, schema: LinkedSchema) -> dict[str, tuple[Schema, Chunk]]:

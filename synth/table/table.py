@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from synth.spec.schema import Attribute, IdentifierColumn, Schema
+from synth.spec.two_level import LinkedSchema
 from synth.table.chunk import (
     Array,
     Chunk,
@@ -19,6 +20,7 @@ from synth.table.chunk import (
     chunk_to_batch,
 )
 from synth.table.encoding import AttributeCodec, attribute_codec, codec_of, require_bins
+from synth.table.linking import edges_of_groups
 from synth.table.people import choose_rows
 
 _ENCODING_KEY = b"scrim.encoding"
@@ -54,15 +56,20 @@ class Table:
     ) -> Iterator[tuple[dict[str, Array], dict[str, Array]]]:
         """For each chunk the discrete codes of some attributes, and the numbers of some.
 
-        A category's number is its code; a missing number is NaN.
+        A category's number is its code; a missing number is NaN. The codes of the key of linked rows
+        are where each group of the chunk starts, and where the last one ends.
         """
-        coding = {name: self._discrete_codec(name) for name in codes}
+        key = self._schema.key if isinstance(self._schema, LinkedSchema) else None
+        edges = [name for name in codes if name == key]
+        coding = {name: self._discrete_codec(name) for name in codes if name != key}
         numbering = {name: attribute_codec(_attribute(self._schema, name)) for name in numbers}
 
         def read() -> Iterator[tuple[dict[str, Array], dict[str, Array]]]:
             for chunk in self.chunks():
+                starts = {name: edges_of_groups(chunk[name]) for name in edges}
                 yield (
-                    {name: codec.discretise(chunk[name]) for name, codec in coding.items()},
+                    starts
+                    | {name: codec.discretise(chunk[name]) for name, codec in coding.items()},
                     {name: codec.numbers(chunk[name]) for name, codec in numbering.items()},
                 )
 

@@ -1,0 +1,25 @@
+"""H-GEM: a generator network of whole groups, taught round by round where it is worst.
+
+Paper: Liu, Wu (2022), section 4.2 and appendix A.2.2, algorithms 3 and 4.
+Algorithm: GEM (synth/mechanisms/gem.py), whose network puts out, for every noise vector, product
+distributions of a group's size, of its columns, and of one individual for each place.
+Departures: those of GEM. The paper's noise protects one person's own columns; ours follows from the
+unit (docs/privacy.md, section 3). Counts are measured, and ratios to the number of individuals are
+formed afterwards; that number, the sizes and all single columns are measured before the first round.
+"""
+
+from dataclasses import replace
+
+from synth.domain import domain_of_groups
+from synth.mechanisms import gem
+from synth.mechanisms.base import Job
+from synth.models.households import Households
+from synth.spec.mechanism import HierarchicalGem
+from synth.spec.workload.hierarchical import as_linked
+
+
+def run(job: Job, spec: HierarchicalGem) -> Households:
+    """Train a generator of groups."""
+    schema = as_linked(job.schema)
+    mixture = gem.run(replace(job, domain=domain_of_groups(schema)), spec)
+    return Households(schema, mixture)

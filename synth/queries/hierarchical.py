@@ -1,0 +1,198 @@
+"""Queries about groups of individuals: tables counted in groups or in individuals, and group sizes.
+
+A group is in every cell of which it contains an individual, and in each once. Answers of models are
+per group: a share of the groups, or an expected number of individuals in a group.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+
+import torch
+from numpy.typing import NDArray
+
+from synth.domain import SIZE, at_place
+from synth.queries.features import Features
+from synth.queries.group import QueryGroup
+from synth.queries.hierarchical_counter import GroupSizeCounter, HierarchicalCounter
+from synth.queries.hierarchical_products import products_of
+from synth.queries.marginal import code_labels, joined, summed
+from synth.spec.errors import SpecError
+from synth.spec.population import Protection
+from synth.spec.schema import Schema
+from synth.spec.sensitivity import Sensitivity
+from synth.spec.two_level import LinkedSchema
+from synth.spec.workload.hierarchical import (
+    NUMBER_OF_INDIVIDUALS,
+    GroupSizesGroup,
+    HierarchicalGroup,
+    Level,
+    as_linked,
+)
+
+if TYPE_CHECKING:
+    from synth.models.product import ProductMixture
+    from synth.models.relaxed import RelaxedRows
+
+
+@dataclass(frozen=True)
+class LinkedGroup(QueryGroup):
+    """Queries about linked rows, which need to know where each group starts."""
+
+    reads: ClassVar[Literal["codes", "numbers"]] = "codes"
+
+    attributes: tuple[str, ...]
+    schema: LinkedSchema = field(hash=False, repr=False)
+
+    @property
+    def columns_read(self) -> tuple[str, ...]:
+        """The groups' key, and its attributes."""
+        return (self.schema.key, *self.attributes)
+
+    @classmethod
+    def on_relaxed(cls, groups: Sequence["QueryGroup"], rows: "RelaxedRows") -> torch.Tensor:
+        """Refused: rows by themselves make no groups."""
+        _needs_groups(groups)
+
+    def features(self, schema: Schema) -> Features:
+        """Refused: rows by themselves make no groups."""
+        _needs_groups([self])
+
+
+@dataclass(frozen=True)
+class Hierarchical(LinkedGroup):
+    """All combinations of values of some columns, the last one varying fastest, at one level."""
+
+    level: Level
+
+    @classmethod
+    def of(cls, group: HierarchicalGroup, schema: Schema) -> "Hierarchical":
+        """The table of a group."""
+        return cls(group.attributes, as_linked(schema), group.level)
+
+    @property
+    def of_groups(self) -> tuple[str, ...]:
+        """Those of its attributes that describe groups; they come first."""
+        described = set(self.schema.group_attributes)
+        return tuple(name for name in self.attributes if name in described)
+
+    @property
+    def of_individuals(self) -> tuple[str, ...]:
+        """Those of its attributes that describe individuals."""
+        return self.attributes[len(self.of_groups) :]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many codes each attribute has."""
+        return tuple(self.schema.sizes[name] for name in self.attributes)
+
+    @property
+    def size(self) -> int:
+        """Number of combinations."""
+        return math.prod(self.sizes)
+
+    @property
+    def name(self) -> str:
+        """What is counted, and by which attributes."""
+        return (
+            f"{self.level}s by {joined(self.attributes)}" if self.attributes else f"{self.level}s"
+        )
+
+    @property
+    def whole(self) -> "Hierarchical | None":
+        """All individuals, at their level."""
+        return (
+            Hierarchical.of(NUMBER_OF_INDIVIDUALS, self.schema)
+            if self.level == "individual"
+            else None
+        )
+
+    def sensitivity(self, protection: Protection) -> Sensitivity:
+        """By the rows of docs/privacy.md, section 3."""
+        return HierarchicalGroup(self.attributes, self.level).sensitivity(self.schema, protection)
+
+    def labels(self, schema: Schema) -> Iterator[str]:
+        """Such as `town=yes & contains (sex=F & age=[20, 30))`; of individuals without `contains`."""
+        own = _conjunctions(self.of_individuals, schema)
+        if self.level == "group" and self.of_individuals:
+            own = [f"contains ({text})" for text in own]
+        parts = product(_conjunctions(self.of_groups, schema), own)
+        return (" & ".join(filter(None, part)) or f"any {self.level}" for part in parts)
+
+    def shares(self, name: str, counts: NDArray[Any]) -> NDArray[Any] | None:
+        """Of a group's column, in groups; of an individual's, in individuals, at every place alike."""
+        if self.level == "group":
+            known = {} if self.of_individuals else {name: name for name in self.attributes}
+        else:
+            places = range(self.schema.max_group_size)
+            known = {at_place(own, place): own for own in self.of_individuals for place in places}
+        if name not in known:
+            return None
+        return summed(counts.reshape(self.sizes), self.attributes.index(known[name]))
+
+    @classmethod
+    def counter(cls, groups: Sequence["Hierarchical"]) -> HierarchicalCounter:
+        """Count all of them in one pass over the rows."""
+        return HierarchicalCounter(groups)
+
+    @classmethod
+    def on_product(
+        cls, groups: Sequence["Hierarchical"], mixture: "ProductMixture"
+    ) -> torch.Tensor:
+        """Per group, on a mixture over whole groups (`domain_of_groups`)."""
+        return products_of(tuple(groups), mixture.domain).answers(mixture)
+
+
+@dataclass(frozen=True)
+class GroupSizes(LinkedGroup):
+    """How many groups have one individual, two, and so on."""
+
+    @classmethod
+    def of(cls, group: GroupSizesGroup, schema: Schema) -> "GroupSizes":
+        """All sizes that the schema allows."""
+        return cls((), as_linked(schema))
+
+    @property
+    def size(self) -> int:
+        """One query for each size."""
+        return self.schema.max_group_size
+
+    @property
+    def name(self) -> str:
+        """No column has this name, since it is not a name of a table."""
+        return "group sizes"
+
+    def sensitivity(self, protection: Protection) -> Sensitivity:
+        """By the rows of docs/privacy.md, section 3."""
+        return GroupSizesGroup(()).sensitivity(self.schema, protection)
+
+    def labels(self, schema: Schema) -> Iterator[str]:
+        """Such as `size=2`."""
+        return (f"size={size}" for size in range(1, self.size + 1))
+
+    def shares(self, name: str, counts: NDArray[Any]) -> NDArray[Any] | None:
+        """Of the size."""
+        return counts if name == SIZE else None
+
+    @classmethod
+    def counter(cls, groups: Sequence["GroupSizes"]) -> GroupSizeCounter:
+        """Count the sizes once."""
+        return GroupSizeCounter(groups)
+
+    @classmethod
+    def on_product(cls, groups: Sequence["GroupSizes"], mixture: "ProductMixture") -> torch.Tensor:
+        """The mean of the components' sizes."""
+        shares = mixture.columns([SIZE]).mean(0)
+        return shares.repeat(len(groups))
+
+
+def _conjunctions(names: Sequence[str], schema: Schema) -> list[str]:
+    """Every combination of values of some columns, as text."""
+    parts = [[f"{name}={text}" for text in code_labels(schema, name)] for name in names]
+    return [" & ".join(cell) for cell in product(*parts)]
+
+
+def _needs_groups(groups: Sequence[QueryGroup]) -> NoReturn:
+    raise SpecError(f"{groups[0].name} is about groups, and this model has only rows")

@@ -1,0 +1,111 @@
+"""Counting tables of linked rows in one pass.
+
+In groups, a cell counts once, however many individuals of a group are in it. Which rows count is the
+same for all tables with the same attributes of individuals, so these are counted together, as
+marginals of those rows alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.queries.marginal import Marginal
+from synth.queries.marginal_counter import MarginalCounter
+
+if TYPE_CHECKING:
+    from synth.queries.hierarchical import GroupSizes, Hierarchical
+
+Counts = NDArray[np.int64]
+Codes = Mapping[str, NDArray[Any]]
+
+
+class HierarchicalCounter:
+    """Adds up the counts of some tables, chunk by chunk."""
+
+    def __init__(self, groups: "Sequence[Hierarchical]") -> None:
+        self._groups = groups
+        positions: dict[CountedRows, list[int]] = {}
+        for position, group in enumerate(groups):
+            positions.setdefault(CountedRows.of(group), []).append(position)
+        self._positions = positions
+        self._counters = {
+            rows: MarginalCounter([_marginal(groups[i]) for i in some])
+            for rows, some in positions.items()
+        }
+
+    def add(self, columns: Codes) -> None:
+        """Count the groups of one chunk."""
+        for rows, counter in self._counters.items():
+            names = {name for i in self._positions[rows] for name in self._groups[i].attributes}
+            counter.add(rows.take(columns, names))
+
+    def totals(self) -> list[Counts]:
+        """The counts of each table."""
+        found: dict[int, Counts] = {}
+        for rows, positions in self._positions.items():
+            found |= zip(positions, self._counters[rows].totals(), strict=True)
+        return [found[position] for position in range(len(self._groups))]
+
+
+class GroupSizeCounter:
+    """Adds up how many groups have each size."""
+
+    def __init__(self, groups: "Sequence[GroupSizes]") -> None:
+        self._groups = groups
+        self._counts = np.zeros(groups[0].size, np.int64)
+
+    def add(self, columns: Codes) -> None:
+        """Count the groups of one chunk."""
+        sizes = np.diff(columns[self._groups[0].schema.key])
+        self._counts += np.bincount(sizes - 1, minlength=len(self._counts))
+
+    def totals(self) -> list[Counts]:
+        """The same for each."""
+        return [self._counts for _ in self._groups]
+
+
+@dataclass(frozen=True)
+class CountedRows:
+    """Which linked rows some tables count: all, or one for each kind of individual in a group."""
+
+    key: str
+    told_apart: tuple[tuple[str, int], ...] | None
+    """What makes a kind of individual: attributes and their sizes. None where all rows count."""
+
+    @classmethod
+    def of(cls, group: "Hierarchical") -> "CountedRows":
+        """Those that a table counts."""
+        sizes = group.schema.sizes
+        own = tuple((name, sizes[name]) for name in group.of_individuals)
+        return cls(group.schema.key, None if group.level == "individual" else own)
+
+    def take(self, columns: Codes, names: set[str]) -> Codes:
+        """Some attributes of these rows, and a key that is the same in all of them."""
+        edges = columns[self.key]
+        rows = slice(None) if self.told_apart is None else self._distinct(columns)
+        constant = np.zeros(edges[-1], np.int8)[rows]
+        return {self.key: constant, **{name: columns[name][rows] for name in names}}
+
+    def _distinct(self, columns: Codes) -> NDArray[np.int64]:
+        """One row of each group for each kind of individual that it contains."""
+        assert self.told_apart is not None
+        edges = columns[self.key]
+        if not self.told_apart:
+            return np.asarray(edges[:-1])
+        kinds = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+        for name, size in self.told_apart:
+            kinds = kinds * size + columns[name]
+        order = np.argsort(kinds, kind="stable")
+        is_first = np.ones(len(kinds), np.bool_)
+        is_first[1:] = kinds[order[1:]] != kinds[order[:-1]]
+        return order[is_first]
+
+
+def _marginal(group: "Hierarchical") -> Marginal:
+    """The marginal that a table is of the rows it counts; a table without attributes has one cell."""
+    if not group.attributes:
+        return Marginal((group.schema.key,), (1,))
+    return Marginal(group.attributes, group.sizes)
