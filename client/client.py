@@ -183,7 +183,10 @@ class Datasets:
         table: str | None = None,
         progress: Callable[[int], None] = lambda sent: None,
     ) -> Dataset:
-        """Stream a CSV, gzip or Parquet file; `progress` is told how many bytes were sent."""
+        """Stream a CSV, gzip or Parquet file; `progress` is told how many bytes were sent.
+
+        Two-level data is two files: `table` says whether it is the `groups` or the `individuals`.
+        """
         headers = {
             "Content-Type": media_type_of(path),
             "Content-Length": str(path.stat().st_size),

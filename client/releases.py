@@ -115,7 +115,7 @@ class Releases:
         return [Answer.model_validate(item) for item in answer.json()["items"]]
 
     def samples(self, release_id: str, rows: int) -> str:
-        """Draw rows from the released model, as CSV; for analysts, and free."""
+        """Draw rows (groups, for two-level data) from the released model, as CSV; free, for analysts."""
         path = f"/v1/releases/{release_id}/samples"
         return self._transport.send("POST", path, json={"rows": rows}).text
 

@@ -21,8 +21,8 @@ from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Bins, CategoricalColumn, Column, IdentifierColumn, Schema
 from synth.spec.subject import StoredTable, Subject, subject_of
 from synth.spec.two_level import LinkedSchema
-from synth.table import Chunk, Table, draw_values
-from synth.table.linking import number_keys
+from synth.table import Table, draw_values
+from synth.table.linking import draw_groups
 from worker.chunks import Shelf
 from worker.errors import Cancelled
 
@@ -110,24 +110,16 @@ def load_order(context: Context, release_id: UUID) -> Order:
 
 
 def drawn_table(schema: Schema, *, seed: int) -> Table:
-    """Rows drawn uniformly from a schema."""
+    """About DRY_RUN_ROWS rows drawn uniformly from a schema; if linked, in groups of any size alike."""
     rng = np.random.default_rng(seed)
     # How numbers are stored does not depend on their bins.
     binned = schema.model_copy(update={"columns": [_with_bins(c) for c in schema.columns]})
+    if isinstance(binned, LinkedSchema):
+        most = binned.max_group_size
+        sizes = rng.integers(1, most + 1, size=max(1, 2 * DRY_RUN_ROWS // (most + 1)))
+        return Table(schema, [draw_groups(binned, {}, sizes=sizes, rng=rng)])
     codes = {c.name: rng.integers(c.size, size=DRY_RUN_ROWS) for c in binned.attributes}
-    rows = draw_values(binned, codes, rng)
-    return Table(
-        schema, [_in_groups(rows, schema, rng) if isinstance(schema, LinkedSchema) else rows]
-    )
-
-
-def _in_groups(rows: Chunk, schema: LinkedSchema, rng: np.random.Generator) -> Chunk:
-    """The rows in groups of every size alike, each with the columns of its first row."""
-    sizes = rng.integers(1, schema.max_group_size + 1, size=DRY_RUN_ROWS)
-    starts = np.cumsum(sizes) - sizes
-    group = np.searchsorted(starts, np.arange(DRY_RUN_ROWS), side="right") - 1
-    shared = {name: rows[name][starts[group]] for name in schema.group_attributes}
-    return {**rows, **shared, schema.key: number_keys(group)}
+    return Table(schema, [draw_values(binned, codes, rng)])
 
 
 def _stored_table(schema: Schema, shelf: Shelf, table: StoredTable) -> Table:

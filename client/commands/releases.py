@@ -121,7 +121,7 @@ def publish(release_id: ReleaseId) -> None:
 @app.command()
 def sample(
     release_id: ReleaseId,
-    rows: Annotated[int, typer.Option(help="How many rows.")],
+    rows: Annotated[int, typer.Option(help="How many rows; groups, for two-level data.")],
 ) -> None:
     """Draw more rows from the released model, as CSV, free (needs an analyst key)."""
     with connected() as client:

@@ -52,6 +52,16 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+TWO_LEVEL: dict[str, Any] = {
+    "groups": {
+        "key": "hid",
+        "columns": [{"name": "town", "type": "categorical", "values": ["a", "b"]}],
+    },
+    "individuals": {"group_key": "hid", **SCHEMA},
+    "max_group_size": 4,
+}
+
+
 class Script:
     """Answers requests one after the other as written down, and remembers them."""
 

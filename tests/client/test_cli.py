@@ -18,6 +18,7 @@ from tests.client.support import (
     RELEASE,
     SCHEMA,
     SPEC,
+    TWO_LEVEL,
     Script,
     answer,
     events,
@@ -74,6 +75,22 @@ def table(tmp_path: Path) -> tuple[Path, Path]:
     file.write_text("sex\nF\n")
     schema.write_text(json.dumps(SCHEMA))
     return file, schema
+
+
+@pytest.fixture
+def households(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """A table of groups, one of individuals, and the schema of both."""
+    groups, individuals = tmp_path / "homes.csv", tmp_path / "people.csv"
+    groups.write_text("hid,town\n1,a\n")
+    individuals.write_text("hid,sex\n1,F\n")
+    schema = tmp_path / "two-level.json"
+    schema.write_text(json.dumps(TWO_LEVEL))
+    return groups, individuals, schema
+
+
+def uploading(groups: Path, individuals: Path, schema: Path) -> list[object]:
+    files = ["--groups", groups, "--individuals", individuals]
+    return ["dataset", "upload", *files, "--schema", schema, "--population", "p1"]
 
 
 class TestErrors:
@@ -208,6 +225,55 @@ class TestDatasets:
         assert code == 2
         assert "columns.0: type must be one of" in err
         assert script.requests == []
+
+    def test_groups_and_individuals_are_two_files_of_one_dataset(
+        self, play: Play, households: tuple[Path, Path, Path]
+    ) -> None:
+        awaiting = DATASET | {"state": "awaiting_content"}
+        script = play(
+            page(POPULATION),
+            answer(awaiting, 201),
+            answer(awaiting),
+            answer(DATASET | {"state": "ingesting"}, 202),
+            answer(DATASET),
+        )
+        assert run(*uploading(*households))[:2] == (0, "d1\n")
+        created = json.loads(script.requests[1].content)
+        assert (created["schema"], created["name"]) == (TWO_LEVEL, "homes.csv")
+        sent = {each.url.params["table"]: each.content for each in script.requests[2:4]}
+        assert sent == {"groups": b"hid,town\n1,a\n", "individuals": b"hid,sex\n1,F\n"}
+
+    @pytest.mark.parametrize(
+        ("given", "told"),
+        [
+            ([], "give one FILE, or both"),
+            (["--groups", "homes.csv"], "give one FILE, or both"),
+            (["homes.csv", "--individuals", "people.csv"], "give one FILE, or both"),
+            (["homes.csv"], "as --groups and --individuals"),
+            (["--groups", "homes.csv", "--individuals", "none.csv"], "none.csv is not a file"),
+        ],
+    )
+    def test_both_files_are_needed(
+        self,
+        play: Play,
+        households: tuple[Path, Path, Path],
+        monkeypatch: pytest.MonkeyPatch,
+        given: list[str],
+        told: str,
+    ) -> None:
+        script = play()
+        monkeypatch.chdir(households[0].parent)
+        declared = ("--schema", "two-level.json", "--population", "p1")
+        code, _, err = run("dataset", "upload", *given, *declared)
+        assert (code, script.requests) == (2, [])
+        assert told in " ".join(err.split())
+
+    def test_a_schema_of_one_table_takes_one_file(
+        self, play: Play, households: tuple[Path, Path, Path], table: tuple[Path, Path]
+    ) -> None:
+        play()
+        code, _, err = run(*uploading(*households[:2], table[1]))
+        assert code == 2 and "declares one table" in err
 
     def test_a_name_must_tell_one_population(self, play: Play, table: tuple[Path, Path]) -> None:
         arguments = ("dataset", "upload", table[0], "--schema", table[1], "--population", "people")

@@ -2,6 +2,8 @@
 
 import csv
 import io
+from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -10,10 +12,13 @@ from hypothesis import strategies as st
 
 from synth.models.released import AnswerTable
 from synth.spec.schema import Schema
+from synth.spec.two_level import LinkedSchema, TwoLevelSchema
 from synth.table import Chunk, draw_values
+from synth.table.linking import draw_groups, unlink
 from worker import artifacts
-from worker.artifacts import answers_as_csv, escaped, rows_as_csv
+from worker.artifacts import answers_as_csv, escaped, rows_as_csv, with_numbered_groups
 
+COLOUR = {"type": "categorical", "values": ["=red", "blue"], "other": "@"}
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 TRICKY = st.text("'=+-@\t\r\n1.e", max_size=4) | st.text(max_size=4)
 
@@ -89,3 +94,44 @@ def test_answers() -> None:
     assert header == ["item", "query", "fraction", "count", "standard_error"]
     assert first == ["'=a,b", "'=a=1 & b=2", "0.25", "5.0", ""]
     assert second == ["c", 'c="x"', "-0.5", "-10.0", ""]
+
+
+def make_groups(count: int) -> tuple[LinkedSchema, Chunk]:
+    schema, _ = make_rows(0)
+    two_level = TwoLevelSchema.model_validate(
+        {
+            "groups": {"key": "=hid", "columns": [{**COLOUR, "name": "-colour"}]},
+            "individuals": {"group_key": "@home", "columns": schema.columns},
+            "max_group_size": 3,
+        }
+    )
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 4, size=count)
+    return two_level.linked, draw_groups(two_level.linked, {}, sizes=sizes, rng=rng)
+
+
+def read(pieces: Iterable[bytes]) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(b"".join(pieces).decode())))
+
+
+def test_groups_and_individuals_are_two_tables_that_join() -> None:
+    schema, rows = make_groups(50)
+    tables = {name: read(rows_as_csv(*each)) for name, each in unlink(rows, schema).items()}
+    assert list(tables["groups"][0]) == ["'=hid", "'-colour"]
+    assert list(tables["individuals"][0]) == ["'@home", "'=cmd", "n"]
+    assert [row["'=hid"] for row in tables["groups"]] == [str(1 + i) for i in range(50)]
+    members = Counter(row["'@home"] for row in tables["individuals"])
+    assert members.keys() == {row["'=hid"] for row in tables["groups"]}
+    assert set(members.values()) == {1, 2, 3}
+    assert {row["'-colour"] for row in tables["groups"]} <= {"'=red", "blue", "'@", ""}
+
+
+def test_linked_rows_tell_their_group_by_its_number() -> None:
+    schema, rows = make_groups(50)
+    lines = read(rows_as_csv(*with_numbered_groups(schema, rows)))
+    assert list(lines[0]) == ["'=hid", "'-colour", "'=cmd", "n"]
+    colours: dict[str, set[str]] = {}
+    for line in lines:
+        colours.setdefault(line["'=hid"], set()).add(line["'-colour"])
+    assert list(colours) == [str(1 + i) for i in range(50)]
+    assert {len(each) for each in colours.values()} == {1}

@@ -1,17 +1,23 @@
 """Groups of individuals: two uploads become linked rows, and releases read the rows they are about."""
 
+import csv
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pyarrow.parquet as pq
 import pytest
 
+from client.verify import verify
 from synth.table.linking import starts_of_groups
 from tests.worker.support import HOUSEHOLDS, TWO_LEVEL, Stack, households
 from tests.worker.test_ingest import column, state_of, stored
-from worker import chunks, linking, people
+from worker import chunks, linking, people, releases
+from worker.errors import Abandoned
 from worker.ingest import ingest_dataset
+from worker.models import ModelShelf
 from worker.releases import run_release
 
 OWNED: dict[str, Any] = TWO_LEVEL | {
@@ -217,3 +223,144 @@ class TestOneTableAlone:
         release = stack.submit(dataset, table="groups", workload=[{"type": "marginals", "k": 1}])
         run_release(stack.context, release)
         assert stack.release(release)["state"] == "succeeded"
+
+
+H_GEM: dict[str, Any] = {
+    "workload": [{"type": "hierarchical", "k": 2}, {"type": "group_sizes"}],
+    "mechanism": {"name": "h_gem", "rounds": 2, "components": 20, "hidden": [16], "steps": 30},
+    "budget": {"rho": 1.0},
+}
+
+
+def rows_of(content: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(content.decode().splitlines()))
+
+
+def check_that_they_join(groups: bytes, individuals: bytes, *, count: int) -> None:
+    """Every individual has its group, and no group is empty or larger than it may be."""
+    described, people = rows_of(groups), rows_of(individuals)
+    assert [row["hid"] for row in described] == [str(1 + each) for each in range(count)]
+    members = Counter(row["hid"] for row in people)
+    assert members.keys() == {row["hid"] for row in described}
+    assert set(members.values()) <= {1, 2, 3}
+    assert list(described[0]) == ["hid", "town"] and list(people[0]) == ["hid", "sex", "age"]
+    assert {row["sex"] for row in people} <= {"F", "M", "other"}
+
+
+@pytest.fixture(scope="module")
+def released(stack_of_session: Stack, two_level: UUID) -> UUID:
+    """A release of both tables, which some tests only look at."""
+    outputs = {"rows": 60, "formats": ["csv", "parquet"], "certify": {"share": 0.2}}
+    release = stack_of_session.submit(two_level, **H_GEM | {"outputs": outputs})
+    run_release(stack_of_session.context, release)
+    shown = stack_of_session.release(release)
+    assert shown["state"] == "succeeded", shown["error"]
+    return release
+
+
+class TestBothTables:
+    def test_two_files_that_join(self, stack: Stack, released: UUID, tmp_path: Path) -> None:
+        names = {each["name"] for each in stack.release(released)["artifacts"]}
+        tables = {f"synthetic_{table}" for table in ("groups", "individuals")}
+        assert names == {
+            *(f"{name}.{form}" for name in (*tables, "answers") for form in ("csv", "parquet")),
+            *("model", "certificate.json"),
+        }
+        files = {name: stack.artifact(released, name) for name in names}
+        check_that_they_join(
+            files["synthetic_groups.csv"], files["synthetic_individuals.csv"], count=60
+        )
+        for name, content in files.items():
+            (tmp_path / name).write_bytes(content)
+        for table in tables:
+            columns = pq.read_table(tmp_path / f"{table}.parquet").to_pydict()
+            written = rows_of(files[f"{table}.csv"])
+            assert [str(key) for key in columns["hid"]] == [row["hid"] for row in written]
+        report = verify(tmp_path / "certificate.json", [tmp_path / name for name in names])
+        assert report.ok and report.unchecked == ()
+        assert report.certificate is not None
+        assert report.certificate["protection"]["unit"] == "household"
+
+    def test_prices_are_those_of_a_household(self, stack: Stack, released: UUID) -> None:
+        """At one price each: individuals move by three, the sizes of groups by one."""
+        journal = stack.journal(released)
+        assert [each.kind for each in journal][-1] == "certify"
+        individuals, sizes = journal[1:3]
+        assert individuals.price_units == pytest.approx(sizes.price_units, rel=1e-6)
+        assert individuals.scale == pytest.approx(3 * sizes.scale, rel=1e-3)
+        assert sum(each.price_units for each in journal) <= 10**12
+
+    def test_answers_are_at_both_levels(self, stack: Stack, released: UUID) -> None:
+        answers = rows_of(stack.artifact(released, "answers.csv"))
+        fractions: Counter[str] = Counter()
+        for each in answers:
+            fractions[each["item"]] += float(each["fraction"])
+        # Every individual, and every group by its size, is in exactly one cell.
+        wholes = [item for item in fractions if item.startswith("individuals") or "size" in item]
+        assert len(wholes) == 4
+        assert all(fractions[item] == pytest.approx(1, abs=1e-4) for item in wholes)
+
+    def test_the_model_is_asked_and_gives_more_groups(self, stack: Stack, released: UUID) -> None:
+        shelf = ModelShelf(stack.context)
+        asked = [{"type": "hierarchical", "attributes": [["sex"]], "levels": ["group"]}]
+        assert [each["item"] for each in shelf.answer(released, asked)] == ["groups by sex"] * 3
+        lines = rows_of(shelf.sample(released, 7).encode())
+        assert list(lines[0]) == ["hid", "town", "sex", "age"]
+        assert {line["hid"] for line in lines} == {str(1 + each) for each in range(7)}
+        assert len({(line["hid"], line["town"]) for line in lines}) == 7
+
+    def test_dry_run(self, stack: Stack) -> None:
+        """It needs no rows, and shows what files there will be."""
+        population = stack.population(**HOUSEHOLDS)
+        dataset = stack.dataset(population, TWO_LEVEL)
+        release = stack.submit(dataset, dry_run=True, **H_GEM)
+        run_release(stack.context, release)
+        assert stack.release(release)["state"] == "succeeded"
+        check_that_they_join(
+            stack.artifact(release, "synthetic_groups.csv"),
+            stack.artifact(release, "synthetic_individuals.csv"),
+            count=60,
+        )
+        assert stack.account(population).spent_units == 0
+
+    def test_people_are_protected_by_their_own_rows(self, stack: Stack) -> None:
+        population = stack.population(unit="person", max_rows_per_person=2)
+        groups, rows = households(50)
+        lines = rows.decode().split()
+        owned = [f"{line},p{number // 2}" for number, line in enumerate(lines[1:])]
+        content = "\n".join([f"{lines[0]},pid", *owned]).encode()
+        dataset = ingested(stack, population, OWNED, groups, content)
+        release = stack.submit(dataset, **H_GEM)
+        run_release(stack.context, release)
+        assert stack.release(release)["state"] == "succeeded"
+        check_that_they_join(
+            stack.artifact(release, "synthetic_groups.csv"),
+            stack.artifact(release, "synthetic_individuals.csv"),
+            count=60,
+        )
+        counted, individuals, sizes = stack.journal(release)[:3]
+        # Each of two rows may bring a group, or take one from a size to the next.
+        noise = [each.scale * (each.price_units / 1e12) ** 0.5 for each in (counted, individuals)]
+        assert noise == pytest.approx([2 / 2**0.5] * 2, rel=1e-2)
+        assert sizes.scale == pytest.approx(2**0.5 * individuals.scale, rel=1e-3)
+
+    def test_a_resumed_release_reads_no_row(
+        self, stack: Stack, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dataset = ingested(stack, stack.population(**HOUSEHOLDS), TWO_LEVEL, *households(30))
+        release = stack.submit(dataset, **H_GEM)
+
+        def stop(label: str) -> None:
+            if label == "before-artifacts":
+                raise Abandoned
+
+        monkeypatch.setattr(releases, "crash_at", stop)
+        run_release(stack.context, release)
+        monkeypatch.undo()
+        journal = stack.journal(release)
+        for path in stack.objects(f"datasets/{dataset}/tables/1/linked"):
+            path.write_bytes(b"a resumed job reads no row")
+        stack.expire_lease(release)
+        run_release(stack.context, release)
+        assert stack.release(release)["state"] == "succeeded"
+        assert stack.journal(release) == journal
