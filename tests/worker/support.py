@@ -52,6 +52,12 @@ TWO_LEVEL: dict[str, Any] = {
     "individuals": {"group_key": "hid", "columns": SCHEMA["columns"][:2]},
     "max_group_size": 3,
 }
+H_GEM: dict[str, Any] = {
+    "workload": [{"type": "hierarchical", "k": 2}, {"type": "group_sizes"}],
+    "mechanism": {"name": "h_gem", "rounds": 2, "components": 20, "hidden": [16], "steps": 30},
+    "budget": {"rho": 1.0},
+}
+"""A release of groups and individuals that takes little time."""
 HOUSEHOLDS: dict[str, Any] = {"unit": "household", "max_household_size": 4}
 
 
@@ -277,6 +283,8 @@ def running_stack(
         "SCRIM_RATE_LIMIT": "100000",
         "SCRIM_RATE_BURST": "100000",
         "SCRIM_EVENT_POLL_SECONDS": "0.02",
+        # What is fitted here is small, and threads of several workers wait for each other.
+        "OMP_NUM_THREADS": "1",
     }
     (folder / "tmp").mkdir()
     stack = Stack(owner_url, environment | changes, folder)

@@ -12,7 +12,7 @@ import pytest
 
 from client.verify import verify
 from synth.table.linking import starts_of_groups
-from tests.worker.support import HOUSEHOLDS, TWO_LEVEL, Stack, households
+from tests.worker.support import H_GEM, HOUSEHOLDS, TWO_LEVEL, Stack, households
 from tests.worker.test_ingest import column, state_of, stored
 from worker import chunks, linking, people, releases
 from worker.errors import Abandoned
@@ -223,13 +223,6 @@ class TestOneTableAlone:
         release = stack.submit(dataset, table="groups", workload=[{"type": "marginals", "k": 1}])
         run_release(stack.context, release)
         assert stack.release(release)["state"] == "succeeded"
-
-
-H_GEM: dict[str, Any] = {
-    "workload": [{"type": "hierarchical", "k": 2}, {"type": "group_sizes"}],
-    "mechanism": {"name": "h_gem", "rounds": 2, "components": 20, "hidden": [16], "steps": 30},
-    "budget": {"rho": 1.0},
-}
 
 
 def rows_of(content: bytes) -> list[dict[str, str]]:

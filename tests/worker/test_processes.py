@@ -18,7 +18,17 @@ from sqlalchemy import text
 
 from service.doorbell import RUN
 from service.embedded import Command
-from tests.worker.support import OWNED_SCHEMA, Stack, await_that, csv_rows, running_stack
+from tests.worker.support import (
+    H_GEM,
+    HOUSEHOLDS,
+    OWNED_SCHEMA,
+    TWO_LEVEL,
+    Stack,
+    await_that,
+    csv_rows,
+    households,
+    running_stack,
+)
 
 pytestmark = pytest.mark.e2e
 
@@ -31,6 +41,7 @@ WORKER = (
     "import worker.ingest, worker.models, worker.releases, worker.__main__ as main; main.main()",
 )
 LABELS = "during-ingest,before-commit,after-commit,before-artifacts,after-artifacts-before-finish"
+LINKING = "during-linking"
 
 
 class Live:
@@ -68,15 +79,19 @@ class Live:
 
 def marks(place: Path) -> list[Path]:
     """The files that tell a worker not to die, because another one has."""
-    return [place / f"crashed-{label}" for label in LABELS.split(",")]
+    return [mark(place, label) for label in LABELS.split(",")]
+
+
+def mark(place: Path, label: str) -> Path:
+    return place / f"crashed-{label}"
 
 
 @pytest.fixture(scope="module")
 def live(postgres_url: str, valkey_url: str, folder: Path) -> Iterator[Live]:
     place = folder / "live"
     place.mkdir()
-    for mark in marks(place):
-        mark.touch()
+    for each in (*marks(place), mark(place, LINKING)):
+        each.touch()
     broker_url = valkey_url.removesuffix("/0") + "/1"
     with ExitStack() as held:
         stack = held.enter_context(
@@ -93,7 +108,7 @@ def live(postgres_url: str, valkey_url: str, folder: Path) -> Iterator[Live]:
         broker = held.enter_context(redis.Redis.from_url(broker_url))
         live = Live(stack, broker, held)
         live.start("reaper", "-m", "worker.reaper")
-        live.start("worker", *WORKER, "--concurrency=3", SCRIM_CRASH_AT=LABELS)
+        live.start("worker", *WORKER, "--concurrency=3", SCRIM_CRASH_AT=f"{LABELS},{LINKING}")
         yield live
         stack.check()
 
@@ -121,15 +136,15 @@ def test_public_data_through_real_workers(live: Live) -> None:
 def test_killed_at_every_point(live: Live) -> None:
     """One worker after the other dies; the job ends as if none had."""
     stack = live.stack
-    for mark in marks(stack.folder):
-        mark.unlink()
+    for each in marks(stack.folder):
+        each.unlink()
     population = stack.population()
     dataset = stack.uploaded(population)
     live.await_ready(dataset)
     release = stack.submit(dataset, outputs={"rows": 60, "certify": {}})
     shown = live.await_end(release)
     assert shown["state"] == "succeeded", shown
-    assert all(mark.exists() for mark in marks(stack.folder))
+    assert all(each.exists() for each in marks(stack.folder))
     # Rows, three rounds of two operations, certify: each journaled once, whoever did it.
     journal = stack.journal(release)
     assert [each.kind for each in journal] == ["rows", *["select", "measure"] * 3, "certify"]
@@ -141,11 +156,31 @@ def test_killed_at_every_point(live: Live) -> None:
     assert stack.reservation(release).lease_epoch >= len(LABELS.split(","))
     lines = stack.artifact(release, "synthetic.csv").decode().splitlines()
     assert len(list(csv.reader(lines))) == 61
-    # Nothing half-done is left of the ingest that was killed.
+    check_that_one_ingest_is_left(stack, dataset)
+
+
+def check_that_one_ingest_is_left(stack: Stack, dataset: UUID) -> None:
+    """Nothing half-done is there of the ingest that was killed."""
     assert not stack.objects(f"datasets/{dataset}/uploads")
     tables = stack.folder / "objects" / "datasets" / str(dataset) / "tables"
     epochs = {path.relative_to(tables).parts[0] for path in stack.objects(f"datasets/{dataset}")}
     assert len(epochs) == 1 and epochs != {"1"}
+
+
+def test_killed_while_groups_are_linked(live: Live) -> None:
+    stack = live.stack
+    mark(stack.folder, LINKING).unlink()
+    dataset = stack.dataset(stack.population(**HOUSEHOLDS), TWO_LEVEL)
+    for table, content in zip(("groups", "individuals"), households(100), strict=True):
+        stack.upload(dataset, content, table=table)
+    live.await_ready(dataset)
+    assert mark(stack.folder, LINKING).exists()
+    check_that_one_ingest_is_left(stack, dataset)
+    release = stack.submit(dataset, **H_GEM)
+    shown = live.await_end(release)
+    assert shown["state"] == "succeeded", shown
+    lines = stack.artifact(release, "synthetic_groups.csv").decode().splitlines()
+    assert len(lines) == 61
 
 
 def test_answers_and_samples(live: Live) -> None:
@@ -200,16 +235,49 @@ def test_no_value_of_a_row_shows_anywhere(live: Live) -> None:
     for content, state in ((header + rows, "ready"), (ragged, "rejected"), (unowned, "rejected")):
         dataset = stack.dataset(population, OWNED_SCHEMA)
         stack.upload(dataset, content)
-        await_that(lambda d=dataset, s=state: stack.show("datasets", d)["state"] == s, state)  # type: ignore[misc]
-        responses.append(json.dumps(stack.show("datasets", dataset)))
-        if state == "ready":
-            release = stack.submit(dataset, outputs={"rows": 60, "formats": ["csv", "parquet"]})
-            responses.append(json.dumps(live.await_end(release)))
-            assert '"state": "succeeded"' in responses[-1]
-            responses += [
-                stack.http.get(f"/v1/releases/{release}/events").text,
-                stack.http.get(f"/v1/populations/{population}/ledger").text,
-            ]
+        responses += follow(live, dataset, state)
+    check_that_no_canary_is_kept(stack, responses)
+
+
+def test_no_value_of_a_group_shows_anywhere(live: Live) -> None:
+    """T8, where groups of individuals are linked: orphans, strays and groups that are too large."""
+    stack = live.stack
+    population = stack.population(**HOUSEHOLDS)
+    groups = "hid,town,secret\n" + "".join(
+        f"{CANARY}{number},{CANARY},{CANARY}\n" for number in range(40)
+    )
+    rows = "hid,sex,age\n" + "".join(
+        f"{CANARY}{20 + number % 40},{CANARY},{CANARY}{number}\n" for number in range(200)
+    )
+    responses: list[str] = []
+    for content, state in ((rows, "ready"), (f"{rows},{CANARY},1\n", "rejected")):
+        dataset = stack.dataset(population, TWO_LEVEL)
+        stack.upload(dataset, groups.encode(), table="groups")
+        stack.upload(dataset, content.encode(), table="individuals")
+        responses += follow(live, dataset, state, **H_GEM)
+    check_that_no_canary_is_kept(stack, responses)
+
+
+def follow(live: Live, dataset: UUID, state: str, **release: Any) -> list[str]:
+    """What is told about a dataset, and about a release of it if it is one that can be read."""
+    stack = live.stack
+    await_that(lambda: stack.show("datasets", dataset)["state"] == state, state)
+    responses = [json.dumps(stack.show("datasets", dataset))]
+    if state != "ready":
+        return responses
+    outputs = {"rows": 60, "formats": ["csv", "parquet"]}
+    released = stack.submit(dataset, **release | {"outputs": outputs})
+    responses.append(json.dumps(live.await_end(released)))
+    assert '"state": "succeeded"' in responses[-1]
+    population = stack.show("datasets", dataset)["population_id"]
+    return [
+        *responses,
+        stack.http.get(f"/v1/releases/{released}/events").text,
+        stack.http.get(f"/v1/populations/{population}/ledger").text,
+    ]
+
+
+def check_that_no_canary_is_kept(stack: Stack, responses: list[str]) -> None:
     kept = list(everything(stack, responses))
     assert [name for name, content in kept if CANARY.encode() in content] == []
     # The search finds what is public: a declared name, in the database and in every kind of file.
