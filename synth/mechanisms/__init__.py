@@ -9,6 +9,7 @@ from synth.mechanisms import (
     gem_pub,
     generative_network,
     h_gem,
+    h_mwem,
     mwem,
     pep,
     pep_pub,
@@ -27,6 +28,7 @@ from synth.spec.mechanism import (
     GemPub,
     GenerativeNetwork,
     HierarchicalGem,
+    HierarchicalMwem,
     MechanismSpec,
     Mwem,
     Pep,
@@ -53,6 +55,7 @@ RUNNERS: dict[type[MechanismSpec], Callable[[Job, Any], Model]] = {
     GemPub: gem_pub.run,
     PrivateGsd: private_gsd.run,
     RapPlusPlus: rap_plus_plus.run,
+    HierarchicalMwem: h_mwem.run,
     HierarchicalGem: h_gem.run,
 }
 """Which function runs which specification."""

@@ -62,10 +62,15 @@ def _open(job: Job, plan: Rounds) -> list[Measurement]:
 class Target:
     """What the cells of one marginal should be, as fractions, according to all measurements of it."""
 
-    attributes: tuple[str, ...]
+    group: QueryGroup
     values: torch.Tensor
     noise: torch.Tensor
     """Standard deviation of each value; infinite where the cell was never measured."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Those of the marginal."""
+        return self.group.attributes
 
     @property
     def measured(self) -> torch.Tensor:
@@ -85,7 +90,7 @@ def targets(measurements: Sequence[Measurement], rows: int) -> list[Target]:
         )
         if group not in found:
             unknown = torch.full((group.size,), torch.inf, dtype=torch.float64)
-            found[group] = Target(group.attributes, torch.zeros_like(unknown), unknown)
+            found[group] = Target(group, torch.zeros_like(unknown), unknown)
         average = weighted_average(repeated)
         values = torch.as_tensor(average.values, dtype=torch.float64) / rows
         found[group].values[cells] = values

@@ -8,6 +8,7 @@ model); the cells of a marginal are disjoint, so one step updates all of them at
 that the model meets within its noise is left alone.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
@@ -18,12 +19,14 @@ from numpy.typing import NDArray
 from synth.door import Measurement
 from synth.mechanisms.adaptive import Target, adaptive_measurements, sweep, targets
 from synth.mechanisms.base import Job
+from synth.models.group_types import GroupTypes
 from synth.models.histogram import Histogram
 from synth.models.support import Support
 from synth.queries import QuerySet
 from synth.spec.mechanism import MultiplicativeWeightsSpec, Mwem
 
 Weights = TypeVar("Weights", Histogram, Support)
+AnyWeights = TypeVar("AnyWeights", Histogram, Support, GroupTypes)
 
 
 def run(job: Job, spec: Mwem) -> Histogram:
@@ -34,16 +37,24 @@ def run(job: Job, spec: Mwem) -> Histogram:
 
 def learn(job: Job, spec: MultiplicativeWeightsSpec, start: Weights) -> Weights:
     """Reweight a distribution, of whichever kind, round by round; the last or the average one."""
-    learner = MultiplicativeWeights(start, spec, job.rows)
+    return taught(job, spec, MultiplicativeWeights(start, spec, job.rows))
+
+
+def taught(
+    job: Job, spec: MultiplicativeWeightsSpec, learner: "Reweighting[AnyWeights]"
+) -> AnyWeights:
+    """The learner's distribution after all rounds; the last or the average one."""
     adaptive_measurements(job, spec, learner)
     return learner.average() if spec.output == "average" else learner.distribution
 
 
-class MultiplicativeWeights(Generic[Weights]):
+class Reweighting(ABC, Generic[AnyWeights]):
     """The distribution and the sum of its past states."""
 
-    def __init__(self, distribution: Weights, spec: MultiplicativeWeightsSpec, rows: int) -> None:
-        self.distribution: Weights = distribution
+    def __init__(
+        self, distribution: AnyWeights, spec: MultiplicativeWeightsSpec, rows: int
+    ) -> None:
+        self.distribution: AnyWeights = distribution
         self._spec = spec
         self._rows = rows
         self._sum = distribution.weights.new_zeros(distribution.weights.shape)
@@ -56,15 +67,23 @@ class MultiplicativeWeights(Generic[Weights]):
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
         """Go over the measurements, all or the newest, and reweight."""
         wanted = targets(measurements if self._spec.past_measurements else newest, self._rows)
-        sweep(wanted, self._step, passes=self._spec.passes)
+        sweep(wanted, self.step, passes=self._spec.passes)
         self._sum += self.distribution.weights
         self._rounds += 1
 
-    def average(self) -> Weights:
+    def average(self) -> AnyWeights:
         """The mean of the distributions after each round."""
         return replace(self.distribution, weights=self._sum / self._rounds)
 
-    def _step(self, target: Target) -> bool:
+    @abstractmethod
+    def step(self, target: Target) -> bool:
+        """Bring the answers closer to one target; tell whether they were farther off than its noise."""
+
+
+class MultiplicativeWeights(Reweighting[Weights]):
+    """Of distributions in which a row is in one cell of a marginal."""
+
+    def step(self, target: Target) -> bool:
         """Equation (3) of appendix B.3, with the sign corrected, on all measured cells at once."""
         answers = self.distribution.marginal(target.attributes).flatten()
         # No factor moves a cell without weight, which a support has where it has no row.

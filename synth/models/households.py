@@ -11,6 +11,7 @@ from synth.domain import SIZE, at_place
 from synth.models.base import Answers
 from synth.models.product import ProductMixture
 from synth.queries import QuerySet
+from synth.queries.hierarchical import refuse_rows
 from synth.spec.schema import Schema
 from synth.spec.two_level import LinkedSchema
 from synth.spec.workload.hierarchical import as_linked
@@ -28,6 +29,7 @@ class Households:
 
     def answer(self, queries: QuerySet) -> Answers:
         """Answers per group. Their error depends on what was not measured, so none is stated."""
+        refuse_rows(queries.groups)
         return self.mixture.answer(queries)
 
     def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:

@@ -12,11 +12,9 @@ from synth.domain import Domain
 from synth.models.base import Answers
 from synth.models.sampling import draw_systematically
 from synth.queries import QuerySet
+from synth.spec.memory import CACHED_BYTES
 from synth.spec.schema import Schema
 from synth.table import Table
-
-CACHED_BYTES = 2**28
-"""How much memory a support may use to remember in which cell of a marginal each row is."""
 
 
 @dataclass

@@ -20,6 +20,7 @@ from synth.spec.schema import Schema
 from synth.spec.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
+    from synth.models.group_types import GroupTypes
     from synth.models.histogram import Histogram
     from synth.models.product import ProductMixture
     from synth.models.relaxed import RelaxedRows
@@ -93,6 +94,11 @@ class QueryGroup(ABC):
     def on_product(cls, groups: Sequence[Self], mixture: "ProductMixture") -> torch.Tensor:
         """Answers of all groups, one after another, differentiably, on a mixture of products."""
         _needs_numbers(groups)
+
+    @classmethod
+    def on_group_types(cls, groups: Sequence[Self], types: "GroupTypes") -> list[torch.Tensor]:
+        """Answers, per group, on one weight for every kind of group."""
+        raise TypeError(f"{groups[0].name} is about rows, and this model has groups of individuals")
 
     @property
     def columns_read(self) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ from synth.spec.workload.hierarchical import (
 )
 
 if TYPE_CHECKING:
+    from synth.models.group_types import GroupTypes
     from synth.models.product import ProductMixture
     from synth.models.relaxed import RelaxedRows
 
@@ -144,6 +145,16 @@ class Hierarchical(LinkedGroup):
         """Per group, on a mixture over whole groups (`domain_of_groups`)."""
         return products_of(tuple(groups), mixture.domain).answers(mixture)
 
+    @classmethod
+    def on_group_types(
+        cls, groups: Sequence["Hierarchical"], types: "GroupTypes"
+    ) -> list[torch.Tensor]:
+        """Sums over the kinds of groups that are in each cell."""
+        return [
+            types.table(g.level, of_groups=g.of_groups, of_individuals=g.of_individuals).flatten()
+            for g in groups
+        ]
+
 
 @dataclass(frozen=True)
 class GroupSizes(LinkedGroup):
@@ -187,11 +198,28 @@ class GroupSizes(LinkedGroup):
         shares = mixture.columns([SIZE]).mean(0)
         return shares.repeat(len(groups))
 
+    @classmethod
+    def on_group_types(
+        cls, groups: Sequence["GroupSizes"], types: "GroupTypes"
+    ) -> list[torch.Tensor]:
+        """Sums over the kinds of groups of each size."""
+        return [types.sizes() for _ in groups]
+
 
 def _conjunctions(names: Sequence[str], schema: Schema) -> list[str]:
     """Every combination of values of some columns, as text."""
     parts = [[f"{name}={text}" for text in code_labels(schema, name)] for name in names]
     return [" & ".join(cell) for cell in product(*parts)]
+
+
+def refuse_rows(groups: Sequence[QueryGroup]) -> None:
+    """Refuse queries that are not about groups of individuals."""
+    for group in groups:
+        if not isinstance(group, LinkedGroup):
+            raise SpecError(
+                f"{group.name} is about rows, and this model has groups of individuals; "
+                "ask for hierarchical queries or group_sizes"
+            )
 
 
 def _needs_groups(groups: Sequence[QueryGroup]) -> NoReturn:

@@ -29,6 +29,7 @@ from synth.spec.workload import (
 from synth.table import Table
 
 if TYPE_CHECKING:
+    from synth.models.group_types import GroupTypes
     from synth.models.histogram import Histogram
     from synth.models.product import ProductMixture
     from synth.models.relaxed import RelaxedRows
@@ -97,6 +98,10 @@ class QuerySet:
     def on_support(self, support: "Support") -> torch.Tensor:
         """Answers, as fractions, on weighted rows."""
         return self._concatenate(lambda cls, groups: cls.on_support(groups, support))
+
+    def on_group_types(self, types: "GroupTypes") -> torch.Tensor:
+        """Answers, per group, on one weight for every kind of group."""
+        return self._concatenate(lambda cls, groups: cls.on_group_types(groups, types))
 
     def on_product(self, mixture: "ProductMixture") -> torch.Tensor:
         """Answers, as fractions and differentiably, on a mixture of products."""

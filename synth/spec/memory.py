@@ -18,6 +18,8 @@ GROUPS_PER_STEP = 96
 """How many marginals one step on public data looks at: memory and time of a step."""
 KEPT_PLANS = 64
 """For how many sets of marginals it is remembered how a mixture answers them."""
+CACHED_BYTES = 2**28
+"""How much memory weighted rows, or kinds of groups, may use to remember in which cells they are."""
 
 DOUBLE = 8
 SINGLE = 4
