@@ -112,14 +112,14 @@ def _warnings_of_groups(planned: ReleasePlan, subject: Subject) -> list[str]:
     """A person's own rows are all that is protected, and the columns of a group are nobody's row."""
     if subject.protection.unit != "person":
         return []
+    sound = (
+        "columns of groups are asked about, and each person alone is protected: this is sound only if "
+        "no person can change a group's columns"
+    )
+    if subject.table == "groups":
+        # Nobody owns these rows, so nothing bounds how many are there because of one person.
+        return [f"{sound}, nor bring or take more than {subject.protection.rows} groups"]
     asked = {name for group in (*planned.asked, *planned.measured) for name in group.attributes}
-    if isinstance(subject.schema, LinkedSchema):
-        asked &= set(subject.schema.group_attributes)
-    elif subject.table != "groups":
-        return []
-    if not asked:
-        return []
-    return [
-        "the columns of groups are asked about, and each person alone is protected: sound only if no "
-        "person can change a group's columns; otherwise use a population whose unit is household"
-    ]
+    if isinstance(subject.schema, LinkedSchema) and asked & set(subject.schema.group_attributes):
+        return [sound]
+    return []

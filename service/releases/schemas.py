@@ -183,9 +183,9 @@ class ModelAnswer(View):
     query: str
     """The cell."""
     fraction: float
-    """The answer as a share of all rows."""
+    """The answer as a share of all rows; of groups or of individuals, where these are counted."""
     count: float
-    """The answer as a number of rows."""
+    """The answer as a number of them."""
     standard_error: float | None
     """Of the fraction, where it is known."""
 

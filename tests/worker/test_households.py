@@ -114,21 +114,21 @@ class TestLinking:
         assert members("linked") == members("individuals")
 
     def test_a_person_is_bounded_first_and_a_group_truncated_then(self, stack: Stack) -> None:
-        population = stack.population(unit="person", max_rows_per_person=2)
-        # Anna has four rows of which two are kept; whichever they are, group 2 stays full.
-        rows = "hid,sex,age,pid\n" + "".join(
-            f"{group},F,{age},{person}\n"
-            for group, age, person in (
-                *((1, age, "anna") for age in (10, 11, 12, 13)),
-                *((2, 20 + each, f"p{each}") for each in range(5)),
-            )
+        """In the other order, rows that the person may not keep would push out the others."""
+        population = stack.population(unit="person", max_rows_per_person=1)
+        homes = range(10)
+        owners = [*["anna"] * 5, "bert", "carl", "dora"]
+        lines = [
+            f"{home},F,{age},{home}{owner}" for home in homes for age, owner in enumerate(owners)
+        ]
+        described = "".join(f"{home},a\n" for home in homes).encode()
+        content = "\n".join(["hid,sex,age,pid", *lines]).encode()
+        dataset = ingested(stack, population, OWNED, GROUPS + described, content)
+        assert [len(ages) for _, ages in linked(stack, dataset)] == [3] * 10
+        alone = Counter(
+            bytes(each) for each in column(stored(stack, dataset, "individuals"), "pid")
         )
-        dataset = ingested(stack, population, OWNED, GROUPS + b"1,a\n2,b\n", rows.encode())
-        found = linked(stack, dataset)
-        assert [(town, len(ages)) for town, ages in found] == [(0, 2), (1, 3)]
-        alone = stored(stack, dataset, "individuals")
-        owned = Counter(bytes(each) for each in column(alone, "pid"))
-        assert sorted(owned.values()) == [1, 1, 1, 1, 1, 2], "the table alone is not truncated"
+        assert sorted(alone.values()) == [1] * 40, "the table alone is not truncated"
 
     @pytest.mark.parametrize(
         ("protection", "schema", "rows", "told"),

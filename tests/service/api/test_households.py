@@ -102,8 +102,10 @@ class TestPreview:
     ) -> None:
         dataset = api.dataset(api.population(**PEOPLE), OWNED)
         warnings = preview(api, dataset, **changes)["warnings"]
-        assert (
-            any("no person can change a group's columns" in each for each in warnings) == is_warned
+        found = [each for each in warnings if "no person can change a group's columns" in each]
+        assert len(found) == is_warned
+        assert any("more than 2 groups" in each for each in found) == (
+            "table" in changes and is_warned
         )
 
 
