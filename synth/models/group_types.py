@@ -135,7 +135,7 @@ class GroupTypes:
             codes = axes[self.of_individuals.names.index(name)]
             cell_of_kind[:-1] = cell_of_kind[:-1] * size + codes
         cell_of_kind[-1] = known.cells
-        cells = torch.from_numpy(cell_of_kind)[self._members]
+        cells = torch.from_numpy(cell_of_kind)[self.members]
         counts = torch.full(cells.shape, share, dtype=torch.float64)
         if level == "group":
             # The first of those in a cell counts; where they look alike, the first that fits.
@@ -157,7 +157,7 @@ class GroupTypes:
         """Draw groups by systematic sampling, which keeps every kind within one of its share."""
         drawn = draw_systematically(self.weights.numpy().ravel(), rows, rng)
         multiset, cell = np.unravel_index(drawn, tuple(self.weights.shape))
-        members = self._members.numpy()[multiset]
+        members = self.members.numpy()[multiset]
         taken = members[members < self.of_individuals.cells]
         return {
             SIZE: self._sizes.numpy()[multiset] - 1,
@@ -177,7 +177,7 @@ class GroupTypes:
         return (shaped.sum(axes) if axes else shaped).reshape(-1, kept.cells)
 
     @cached_property
-    def _members(self) -> torch.Tensor:
+    def members(self) -> torch.Tensor:
         """The individuals of each multiset, by place; one past the last kind where there is nobody."""
         kinds, places = self.of_individuals.cells, self.schema.max_group_size
         parts = []
@@ -191,16 +191,16 @@ class GroupTypes:
 
     @cached_property
     def _sizes(self) -> torch.Tensor:
-        return (self._members < self.of_individuals.cells).sum(1)
+        return (self.members < self.of_individuals.cells).sum(1)
 
     @property
     def _chance(self) -> torch.Tensor:
         """The chance of each multiset among independent uniform individuals, as many as it has."""
-        repeated = torch.ones(len(self._members), dtype=torch.float64)
+        repeated = torch.ones(len(self.members), dtype=torch.float64)
         chance = self._sizes.double().add(1).lgamma()
         chance -= self._sizes * np.log(self.of_individuals.cells)
-        for place in range(1, self._members.shape[1]):
-            same = self._members[:, place] == self._members[:, place - 1]
+        for place in range(1, self.members.shape[1]):
+            same = self.members[:, place] == self.members[:, place - 1]
             repeated = torch.where(same, repeated + 1, 1.0)
             chance -= torch.where(place < self._sizes, repeated.log(), 0.0)
         return chance.exp()

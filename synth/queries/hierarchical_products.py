@@ -10,15 +10,21 @@ there is in a cell. Per group, a cell then has (Liu, Wu 2022, section 4.2)
 the paper's sum over m of P(m) (1 - prod_{j <= m} (1 - t_j)), written so that only positive numbers are
 added and none is divided by. Either is multiplied by the chances of the group's own cells and averaged
 over the components: one matrix product for all tables with the same attributes of individuals.
+
+Numbers are laid out with one row for each code or cell and the components side by side. So cells of
+all tables are multiplied from whole rows in a few operations, however many tables there are.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from math import prod
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
 import torch
+from torch.nn.functional import embedding
 from torch.utils.checkpoint import checkpoint
 
 from synth.domain import SIZE, Domain, at_place
@@ -31,62 +37,131 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Block:
-    """Tables of one level that have the same attributes of individuals."""
+    """Tables of one level that have the same attributes of individuals: one matrix product."""
 
     level: str
     own: tuple[str, ...]
-    following: tuple[str, ...]
-    """The last attribute, where all are of groups: it never enters a table of joint probabilities."""
-    leading: tuple[tuple[str, ...], ...]
-    """The other attributes of each table, which are of groups."""
+    of_groups: tuple[tuple[str, ...], ...]
+    """The other attributes of each table."""
     positions: tuple[int, ...]
     """Where each table is among all that are asked for."""
 
     def heights(self, domain: Domain) -> list[int]:
-        """How many cells the leading attributes of each table have."""
-        return [prod(domain.size_of[name] for name in names) for names in self.leading]
+        """How many cells each table's attributes of groups have."""
+        return [prod(domain.size_of[name] for name in names) for names in self.of_groups]
+
+    def width(self, domain: Domain) -> int:
+        """How many kinds of individuals there are."""
+        return prod(domain.size_of[at_place(name, 0)] for name in self.own)
 
     def entries(self, domain: Domain) -> int:
         """Numbers that a component's part of the product is made of."""
-        places = domain.size_of[SIZE]
-        kinds = prod(domain.size_of[at_place(name, 0)] for name in self.own)
-        following = prod(domain.size_of[name] for name in self.following)
-        return sum(self.heights(domain)) + 2 * places * kinds + following
-
-    def product(self, mixture: "ProductMixture") -> torch.Tensor:
-        """The sum over the mixture's components: one row for each cell of the leading attributes."""
-        leading = torch.cat([mixture.joint(names) for names in self.leading], dim=1)
-        return leading.T @ (self._members(mixture) * mixture.joint(self.following))
-
-    def _members(self, mixture: "ProductMixture") -> torch.Tensor:
-        """Per component and kind of individual: how many there are, or whether there is one."""
-        taken = mixture.columns([SIZE]).flip(1).cumsum(1).flip(1)
-        chances = _chances(mixture, self.own, places=taken.shape[1])
-        if self.level == "individual":
-            return torch.bmm(taken[:, None, :], chances).squeeze(1)
-        found = torch.zeros_like(chances[:, 0])
-        for place in reversed(range(taken.shape[1])):
-            found = found.lerp(taken[:, place, None], chances[:, place])
-        return found
+        return sum(self.heights(domain)) + 2 * domain.size_of[SIZE] * self.width(domain)
 
 
-def _chances(mixture: "ProductMixture", own: Sequence[str], *, places: int) -> torch.Tensor:
-    """The chance of every kind of individual, by component and place."""
-    components = len(mixture.probabilities)
-    chances = mixture.probabilities.new_ones((components, places, 1))
-    for name in own:
-        columns = mixture.columns([at_place(name, place) for place in range(places)])
-        each = columns.reshape(components, places, -1)
-        chances = (chances[..., :, None] * each[..., None, :]).flatten(2)
-    return chances
+class Layout:
+    """Which rows the codes of groups, and those of individuals, have; the last row is all ones."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        starts = accumulate(domain.sizes, initial=0)
+        self.of_groups = {
+            name: range(start, start + size)
+            for name, size, start in zip(domain.names, domain.sizes, starts, strict=False)
+        }
+        self.own: dict[str, range] = {}
+        by_place: list[Sequence[int]] = []
+        for name in domain.names:
+            # The first place stands for all; the other names are found from it.
+            if not name.endswith(at_place("", 0)):
+                continue
+            own = name.removesuffix(at_place("", 0))
+            places = [self.of_groups[at_place(own, j)] for j in range(domain.size_of[SIZE])]
+            self.own[own] = range(len(by_place), len(by_place) + domain.size_of[name])
+            by_place += zip(*places, strict=True)
+        self._by_place = torch.tensor(by_place, dtype=torch.int64).flatten()
+
+    def rows(self, mixture: "ProductMixture") -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The chances of codes of groups, of each place being taken, and of codes at each place."""
+        columns = mixture.probabilities.T
+        ones = columns.new_ones((1, columns.shape[1]))
+        sizes = self.of_groups[SIZE]
+        taken = columns[sizes.start : sizes.stop].flip(0).cumsum(0).flip(0)
+        own = embedding(self._by_place.to(columns.device), columns).reshape(-1, taken.numel())
+        return torch.cat([columns, ones]), taken, torch.cat([own, own.new_ones((1, own.shape[1]))])
+
+
+class Part:
+    """Blocks whose cells are multiplied together, those that count groups first."""
+
+    def __init__(self, blocks: Sequence[Block], layout: Layout) -> None:
+        self._heights = [sum(block.heights(layout.domain)) for block in blocks]
+        self._widths = [block.width(layout.domain) for block in blocks]
+        of_groups = layout.of_groups
+        self._cells = _factors(
+            [[of_groups[name] for name in names] for block in blocks for names in block.of_groups],
+            ones=sum(layout.domain.sizes),
+        )
+        self._kinds = _factors(
+            [[layout.own[name] for name in block.own] for block in blocks],
+            ones=sum(map(len, layout.own.values())),
+        )
+        groups = [w for w, b in zip(self._widths, blocks, strict=True) if b.level == "group"]
+        self._levels = [sum(groups), sum(self._widths) - sum(groups)]
+
+    def products(
+        self, columns: torch.Tensor, taken: torch.Tensor, individuals: torch.Tensor
+    ) -> list[torch.Tensor]:
+        """Of each block the sum over components: a row for each cell of the groups' attributes."""
+        cells = torch.split(_multiplied(columns, self._cells), self._heights)
+        chances = _multiplied(individuals, self._kinds).reshape(-1, *taken.shape)
+        # Split and unbound, not indexed: the gradient of an index is as large as the whole.
+        found, members = torch.split(chances, self._levels)
+        kinds = torch.cat([_found(found, taken), (members * taken).sum(1)])
+        pairs = zip(cells, torch.split(kinds, self._widths), strict=True)
+        return [of_groups @ own.T for of_groups, own in pairs]
+
+
+def _factors(tables: Sequence[Sequence[range]], *, ones: int) -> torch.Tensor:
+    """Which rows the cells of some tables are products of: one line for each factor."""
+    order = max(1, *(len(axes) for axes in tables))
+    parts = []
+    for axes in tables:
+        cells = np.full((order, prod(map(len, axes))), ones)
+        for line, codes in zip(cells, np.meshgrid(*axes, indexing="ij"), strict=False):
+            line[:] = codes.ravel()
+        parts.append(cells)
+    return torch.from_numpy(np.concatenate(parts, axis=1))
+
+
+def _multiplied(rows: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
+    """Products of rows. They are looked up as embeddings are, which has the fastest gradient."""
+    first, *others = factors.to(rows.device)
+    result = embedding(first, rows)
+    for factor in others:
+        result = result * embedding(factor, rows)
+    return result
+
+
+def _found(chances: torch.Tensor, taken: torch.Tensor) -> torch.Tensor:
+    """The chance that a group contains an individual of each kind: V_1."""
+    *before, last = chances.unbind(1)
+    found = taken[-1] * last
+    for place in reversed(range(len(before))):
+        found = torch.lerp(found, taken[place], before[place])
+    return found
 
 
 class HierarchicalProducts:
     """How to answer some tables on any mixture over the groups of a schema."""
 
     def __init__(self, groups: Sequence["Hierarchical"], domain: Domain) -> None:
-        self._blocks = _blocks_of(groups)
-        self._entries = sum(block.entries(domain) for block in self._blocks)
+        self._domain = domain
+        self._layout = Layout(domain)
+        self._blocks = sorted(_blocks_of(groups), key=lambda block: block.level)
+        entries = [block.entries(domain) for block in self._blocks]
+        self._entries, self._largest = sum(entries), max(entries)
+        self._parts: dict[int, list[Part]] = {}
 
     def answers(self, mixture: "ProductMixture") -> torch.Tensor:
         """All cells of all tables, in their order."""
@@ -94,12 +169,46 @@ class HierarchicalProducts:
         is_large = components * self._entries > KEPT_TABLES * MAX_ENTRIES
         recompute = is_large and torch.is_grad_enabled()
         found: dict[int, torch.Tensor] = {}
-        for block in self._blocks:
-            cells = _sum_over_components(block, mixture, recompute)
-            # Split, not sliced: the gradient of a slice is as large as the whole.
-            tables = torch.split(cells, block.heights(mixture.domain))
+        for block, cells in zip(self._blocks, self._products(mixture, recompute), strict=True):
+            tables = torch.split(cells, block.heights(self._domain))
             found |= zip(block.positions, (table.flatten() for table in tables), strict=True)
         return torch.cat([found[position] for position in range(len(found))]) / components
+
+    def _products(self, mixture: "ProductMixture", recompute: bool) -> list[torch.Tensor]:
+        """The product of each block, summed over batches of components whose tables fit."""
+        at_once = max(1, MAX_ENTRIES // self._largest)
+        if len(mixture.probabilities) <= at_once:
+            return self._of_batch(mixture, recompute)
+        batches = [
+            self._of_batch(type(mixture)(mixture.domain, some), recompute)
+            for some in torch.split(mixture.probabilities, at_once)
+        ]
+        return [torch.stack(of_block).sum(0) for of_block in zip(*batches, strict=True)]
+
+    def _of_batch(self, mixture: "ProductMixture", recompute: bool) -> list[torch.Tensor]:
+        def products(part: Part, *rows: torch.Tensor) -> list[torch.Tensor]:
+            if recompute:
+                again = checkpoint(part.products, *rows, use_reentrant=False)
+                return cast(list[torch.Tensor], again)
+            return part.products(*rows)
+
+        rows = self._layout.rows(mixture)
+        parts = self._parts_for(len(mixture.probabilities))
+        return [product for part in parts for product in products(part, *rows)]
+
+    def _parts_for(self, components: int) -> list[Part]:
+        """Blocks in their order, as many together as fit for that many components."""
+        if components not in self._parts:
+            parts: list[list[Block]] = [[]]
+            entries = 0
+            for block in self._blocks:
+                entries += block.entries(self._domain)
+                if parts[-1] and entries * components > MAX_ENTRIES:
+                    parts.append([])
+                    entries = block.entries(self._domain)
+                parts[-1].append(block)
+            self._parts[components] = [Part(blocks, self._layout) for blocks in parts]
+        return self._parts[components]
 
 
 @lru_cache(maxsize=KEPT_PLANS)
@@ -109,41 +218,10 @@ def products_of(groups: tuple["Hierarchical", ...], domain: Domain) -> Hierarchi
 
 
 def _blocks_of(groups: Sequence["Hierarchical"]) -> list[Block]:
-    alike: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[int]] = {}
+    alike: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     for position, group in enumerate(groups):
-        own = group.of_individuals
-        following = () if own else group.attributes[-1:]
-        alike.setdefault((group.level, own, following), []).append(position)
+        alike.setdefault((group.level, group.of_individuals), []).append(position)
     return [
-        Block(
-            level,
-            own,
-            following,
-            tuple(
-                groups[i].attributes[: len(groups[i].attributes) - len(own + following)] for i in at
-            ),
-            tuple(at),
-        )
-        for (level, own, following), at in alike.items()
+        Block(level, own, tuple(groups[i].of_groups for i in positions), tuple(positions))
+        for (level, own), positions in alike.items()
     ]
-
-
-def _sum_over_components(block: Block, mixture: "ProductMixture", recompute: bool) -> torch.Tensor:
-    """A block's product, in batches of components whose tables fit."""
-
-    def product(probabilities: torch.Tensor) -> torch.Tensor:
-        return block.product(type(mixture)(mixture.domain, probabilities))
-
-    def batch(probabilities: torch.Tensor) -> torch.Tensor:
-        if recompute:
-            return cast(torch.Tensor, checkpoint(product, probabilities, use_reentrant=False))
-        return product(probabilities)
-
-    at_once = max(1, MAX_ENTRIES // block.entries(mixture.domain))
-    if len(mixture.probabilities) <= at_once and not recompute:
-        return block.product(mixture)
-    first, *rest = torch.split(mixture.probabilities, at_once)
-    total = batch(first)
-    for probabilities in rest:
-        total = total + batch(probabilities)
-    return total
