@@ -63,9 +63,10 @@ def _cut(rows: Chunk, key: str) -> Iterator[Chunk]:
     """The same rows in chunks of about the usual size, never cutting a group in two."""
     starts = starts_of_groups(rows[key])
     length = len(rows[key])
-    most = max(1, chunks.CHUNK_BYTES * length // max(1, bytes_of(rows)))
+    # No fewer than make a chunk, so that it is not joined with the next one.
+    least = chunks.CHUNK_BYTES * length // max(1, bytes_of(rows)) + 1
     # For each wanted cut the first group that starts there or later; several may find the same.
-    found = np.searchsorted(starts, np.arange(most, length, most))
+    found = np.searchsorted(starts, np.arange(least, length, least))
     ends = np.append(starts, length)[found]
     for start, end in pairwise(np.unique([0, *ends, length]).tolist()):
         yield {name: column[start:end] for name, column in rows.items()}
