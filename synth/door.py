@@ -48,6 +48,16 @@ class MixtureError:
     sigma: float
 
 
+@dataclass(frozen=True)
+class TotalError:
+    """A candidate's score: its weight times how far its absolute errors add up beyond an offset."""
+
+    weights: NDArray[np.int64]
+    """A public whole number for each candidate, at least one."""
+    offsets: NDArray[np.float64]
+    """A public number of rows for each candidate, such as what the noise of a measurement adds up to."""
+
+
 class Door(Protocol):
     """Priced operations on the private rows. Budgets are whole units of 1e-12 rho.
 
@@ -62,7 +72,11 @@ class Door(Protocol):
 
     @property
     def spent(self) -> int:
-        """Units spent so far."""
+        """Units spent so far, by this run and by those it resumes."""
+
+    @property
+    def used(self) -> int:
+        """What the operations up to here cost: less than `spent` while a journal is read again."""
 
     def count_rows(self, *, budget: int) -> RowCount:
         """The number of rows, exact where it is public, noisy otherwise; at least one."""
@@ -78,8 +92,12 @@ class Door(Protocol):
         budget: int,
         among: Literal["marginals", "queries"] = "marginals",
         k: int = 1,
+        score: TotalError | None = None,
     ) -> list[int]:
-        """The k groups, or single queries, whose true counts are about farthest from `expected`."""
+        """The k groups, or single queries, whose true counts are about farthest from `expected`.
+
+        By their largest error in units of its sensitivity, where no score is given.
+        """
 
     def hedge_draw(
         self,

@@ -6,6 +6,7 @@ from typing import Any
 from synth.mechanisms import (
     gaussian,
     gem,
+    gem_plus,
     gem_pub,
     generative_network,
     h_gem,
@@ -25,6 +26,7 @@ from synth.models.base import Model
 from synth.spec.mechanism import (
     Gaussian,
     Gem,
+    GemPlus,
     GemPub,
     GenerativeNetwork,
     HierarchicalGem,
@@ -46,6 +48,7 @@ RUNNERS: dict[type[MechanismSpec], Callable[[Job, Any], Model]] = {
     Mwem: mwem.run,
     Pep: pep.run,
     Gem: gem.run,
+    GemPlus: gem_plus.run,
     Rap: rap.run,
     RapSoftmax: rap_softmax.run,
     RelaxedProjection: relaxed_projection.run,

@@ -1,10 +1,13 @@
 """Adaptive Measurements: the loop that every adaptive mechanism shares.
 
 Paper: Liu, Vietri, Wu (2021), Iterative Methods for Private Synthetic Data, algorithm 1.
+With a score and a schedule of its own: McKenna, Mullins, Sheldon, Miklau (2022), AIM, algorithms 1 and 3.
 Departures: whole marginals are selected and measured by default, since all cells of a marginal cost
 little more than one.
 """
 
+import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,10 +16,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from synth.door import Measurement, weighted_average
+from synth.door import Measurement, TotalError, weighted_average
 from synth.mechanisms.base import Job
+from synth.mechanisms.schedule import schedule_of
 from synth.queries import QueryGroup, QuerySet, Single, compile_groups
+from synth.spec.budget import rho_of_units
 from synth.spec.mechanism import AdaptiveSpec, Rounds
+
+MEAN_NOISE = math.sqrt(2 / math.pi)
+"""The mean of |x| for standard normal x."""
 
 
 class Learner(Protocol):
@@ -30,32 +38,67 @@ class Learner(Protocol):
 
 
 def adaptive_measurements(job: Job, spec: AdaptiveSpec, learner: Learner) -> None:
-    """T rounds of: select what the learner answers worst, measure it, update the learner."""
-    plan = job.plan
+    """Rounds of: select what the learner answers worst, measure it, update the learner."""
+    plan, among = job.plan, spec.select
     assert isinstance(plan, Rounds)
-    per_round = min(plan.per_round, len(job.candidates.candidates(spec.select)))
+    per_round = min(plan.per_round, len(job.candidates.candidates(among)))
     measurements = _open(job, plan)
     if measurements:
         learner.update(measurements, measurements)
-    for finished in range(plan.rounds):
-        job.progress(finished, plan.rounds)
-        expected = job.rows * learner.answer(job.candidates)
+    schedule = schedule_of(plan, job.door, per_round=per_round)
+    beyond_noise = BeyondNoise(job, spec) if spec.score == "total_error" else None
+    answers = learner.answer(job.candidates)
+    finished = 0
+    while schedule.rounds_left:
+        job.progress(finished, finished + schedule.rounds_left)
+        share = schedule.next_share()
         chosen = job.door.select(
-            job.candidates, expected, budget=plan.select, among=spec.select, k=per_round
+            job.candidates,
+            job.rows * answers,
+            budget=share.select,
+            among=among,
+            k=per_round,
+            score=None if beyond_noise is None else beyond_noise.score(share.measure),
         )
         newest = [
-            job.door.measure(job.candidates.candidate(index, spec.select), budget=plan.measure)
+            job.door.measure(job.candidates.candidate(index, among), budget=share.measure)
             for index in chosen
         ]
         measurements += newest
         learner.update(measurements, newest)
-    job.progress(plan.rounds, plan.rounds)
+        before, answers = answers, learner.answer(job.candidates)
+        change = job.rows * np.abs(answers - before)
+        of_chosen = np.add.reduceat(change, job.candidates.candidates(among))[chosen]
+        noise = [MEAN_NOISE * m.sigma * m.query.size for m in newest]
+        schedule.note(learnt=of_chosen.sum() > sum(noise))
+        finished += 1
+    job.progress(finished, finished)
 
 
 def _open(job: Job, plan: Rounds) -> list[Measurement]:
     """Measure the distributions of single columns once, if the plan has a budget for it."""
     opened = compile_groups(plan.opened, job.schema)
     return [job.door.measure(group, budget=plan.opening) for group in opened.groups]
+
+
+class BeyondNoise:
+    """AIM's score: what measuring a candidate would teach about what is asked, beyond its own noise."""
+
+    def __init__(self, job: Job, spec: AdaptiveSpec) -> None:
+        starts = job.candidates.candidates(spec.select)
+        group = np.searchsorted(job.candidates.offsets, starts, side="right") - 1
+        # The sum over asked groups s of |r and s| counts, for each column of r, the groups that have it.
+        asked = Counter(name for s in job.queries.groups for name in s.attributes)
+        # At least one: a score of zero would beat all that are below zero.
+        weights = [max(1, sum(asked[name] for name in r.attributes)) for r in job.candidates.groups]
+        self._weights = np.array(weights)[group] // math.gcd(*weights)
+        moved = job.candidates.sensitivities(spec.select, job.door.protection)
+        sizes = np.diff([*starts, job.candidates.size])
+        self._noise_at_one_rho = MEAN_NOISE * sizes * np.sqrt([m.l2_squared / 2 for m in moved])
+
+    def score(self, measure: int) -> TotalError:
+        """w (total error - sqrt(2/pi) sigma n), where sigma is what so many units will buy."""
+        return TotalError(self._weights, self._noise_at_one_rho / math.sqrt(rho_of_units(measure)))
 
 
 @dataclass(frozen=True)

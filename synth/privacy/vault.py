@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.door import CertifiedError, Measurement, MixtureError, RowCount
+from synth.door import CertifiedError, Measurement, MixtureError, RowCount, TotalError
 from synth.models.support import Support
 from synth.privacy import noise
 from synth.privacy.accountant import Accountant
@@ -25,6 +25,8 @@ from synth.spec.population import Protection
 from synth.table import Table
 
 Counts = NDArray[np.int64]
+Score = Callable[[Counts], Counts]
+"""Scores of candidates, from the errors of all queries."""
 
 
 class Vault:
@@ -39,6 +41,7 @@ class Vault:
         self._recorded = deque(journal.operations())
         self._accountant = Accountant(budget, spent=sum(o.price for o in self._recorded))
         self._true_counts: dict[QueryGroup, Counts] = {}
+        self.used = 0
 
     @property
     def spent(self) -> int:
@@ -65,25 +68,55 @@ class Vault:
         budget: int,
         among: Literal["marginals", "queries"] = "marginals",
         k: int = 1,
+        score: TotalError | None = None,
     ) -> list[int]:
-        """Exponential mechanism on the absolute error against `expected`, in units of sensitivity.
-
-        A group's score is its largest error (sensitivity: that of one query). Scores of groups with
-        different sensitivities are divided by them (docs/privacy.md, section 3), in whole numbers.
-        """
+        """Exponential mechanism on absolute errors against `expected`, in whole numbers."""
         starts = queries.candidates(among)
+        if score is None:
+            moved, score_of = self._largest_error(queries, starts)
+        else:
+            moved, score_of = self._total_error(queries, starts, among, score)
+
+        def true_scores() -> Counts:
+            return score_of(np.abs(self._true_all(queries) * FIXED_POINT - fixed_point(expected)))
+
+        sampler = noise.noisy_top(moved * FIXED_POINT, k, budget=budget)
+        asked = f"{k} of {len(starts)} {among}" + (" by total error" if score else "")
+        return [int(i) for i in self._perform("select", asked, sampler, true_scores).values]
+
+    def _largest_error(self, queries: QuerySet, starts: Counts) -> tuple[int, Score]:
+        """Scores in units of sensitivity: that of a group's largest error is that of one query.
+
+        Where groups differ, scores are divided by it (docs/privacy.md, section 3), in whole numbers.
+        """
         linf = [group.sensitivity(self.protection).linf for group in queries.groups]
         common = math.lcm(*(d for d in linf if d))  # 0: public counts, whose score is a constant
         factor = np.array([common // d if d else 1 for d in linf])
 
-        def true_scores() -> Counts:
-            errors: Counts = np.abs(self._true_all(queries) * FIXED_POINT - fixed_point(expected))
-            errors *= np.repeat(factor, np.diff(queries.offsets))
-            return np.maximum.reduceat(errors, starts, dtype=np.int64)
+        def largest(true_errors: Counts) -> Counts:
+            true_errors *= np.repeat(factor, np.diff(queries.offsets))
+            return np.maximum.reduceat(true_errors, starts, dtype=np.int64)
 
-        sampler = noise.noisy_top(common * FIXED_POINT, k, budget=budget)
-        asked = f"{k} of {len(starts)} {among}"
-        return [int(i) for i in self._perform("select", asked, sampler, true_scores).values]
+        return common, largest
+
+    def _total_error(
+        self,
+        queries: QuerySet,
+        starts: Counts,
+        among: Literal["marginals", "queries"],
+        score: TotalError,
+    ) -> tuple[int, Score]:
+        """Scores w (sum of errors - offset), which move by w times the counts' L1 sensitivity."""
+        l1 = [moved.l1 for moved in queries.sensitivities(among, self.protection)]
+        # No product beyond 2^62. A cap is 1-Lipschitz, so it keeps the sensitivity.
+        cap = 2**29 // int(np.abs(score.weights).max()) * 2**32
+        offsets = np.clip(fixed_point(score.offsets), -cap, cap)
+
+        def total(true_errors: Counts) -> Counts:
+            return score.weights * (capped_sums(true_errors, starts, cap) - offsets)
+
+        largest = max(abs(int(w)) * d for w, d in zip(score.weights, l1, strict=True))
+        return max(1, largest), total
 
     def hedge_draw(
         self,
@@ -168,11 +201,12 @@ class Vault:
                 raise JournalMismatch(
                     f"the journal holds {done.kind} {done.asked}, not {kind} {asked}"
                 )
-            return done
-        self._accountant.charge(sampler.price)
-        outcome = sampler.release(true_values())
-        done = Operation(kind, asked, sampler.scale, sampler.price, outcome)
-        self._journal.commit(done)
+        else:
+            self._accountant.charge(sampler.price)
+            outcome = sampler.release(true_values())
+            done = Operation(kind, asked, sampler.scale, sampler.price, outcome)
+            self._journal.commit(done)
+        self.used += done.price
         return done
 
     def _true_row_count(self) -> Counts:
@@ -199,3 +233,13 @@ def fixed_point(counts: NDArray[np.float64]) -> Counts:
     """Public expected counts as whole multiples of 1/FIXED_POINT, kept far from overflow."""
     bounded = np.clip(np.nan_to_num(counts), -(2.0**40), 2.0**40)
     return np.rint(bounded * FIXED_POINT).astype(np.int64)
+
+
+def capped_sums(errors: Counts, starts: Counts, cap: int) -> Counts:
+    """The sum from each start to the next, or `cap`, a multiple of 2^32, where it is larger.
+
+    Added up in two halves, none of which can overflow.
+    """
+    low = np.add.reduceat(errors & 0xFFFFFFFF, starts)
+    high = np.add.reduceat(errors >> 32, starts) + (low >> 32)
+    return np.where(high < cap >> 32, (high << 32) + (low & 0xFFFFFFFF), cap)

@@ -14,7 +14,9 @@ from synth.queries.group import Counts, QueryGroup, Single
 from synth.queries.halfspace import Halfspaces
 from synth.queries.hierarchical import GroupSizes, Hierarchical
 from synth.queries.marginal import Marginal
+from synth.spec.population import Protection
 from synth.spec.schema import Schema
+from synth.spec.sensitivity import Sensitivity
 from synth.spec.workload import (
     ConjunctionGroup,
     Group,
@@ -81,6 +83,18 @@ class QuerySet:
         group, position = self.locate(int(self.candidates(among)[index]))
         whole = among == "marginals" and self.groups[group].is_whole
         return self.groups[group] if whole else Single(self.groups[group], position)
+
+    def sensitivities(
+        self, among: Literal["marginals", "queries"], protection: Protection
+    ) -> list[Sensitivity]:
+        """How far a unit can move the counts of each thing that can be selected."""
+        found: list[Sensitivity] = []
+        for group in self.groups:
+            if among == "marginals" and group.is_whole:
+                found.append(group.sensitivity(protection))
+            else:
+                found += [Single(group, 0).sensitivity(protection)] * group.size
+        return found
 
     def count(self, table: Table) -> Counts:
         """True counts over the whole table, chunk by chunk. Only the door may call this."""

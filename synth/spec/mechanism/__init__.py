@@ -10,6 +10,7 @@ from synth.spec.base import ToldApartBy
 from synth.spec.mechanism.adaptive import DEFAULT_ROUNDS, AdaptiveSpec
 from synth.spec.mechanism.base import (
     MAX_CELLS,
+    AnnealedRounds,
     MechanismSpec,
     OneShot,
     OneShotSpec,
@@ -26,6 +27,7 @@ from synth.spec.mechanism.histogram import (
 )
 from synth.spec.mechanism.product import (
     Gem,
+    GemPlus,
     GenerativeNetwork,
     GenerativeSpec,
     MixtureSpec,
@@ -43,9 +45,11 @@ __all__ = [
     "MAX_CELLS",
     "MECHANISMS",
     "AdaptiveSpec",
+    "AnnealedRounds",
     "EntropyProjectionSpec",
     "Gaussian",
     "Gem",
+    "GemPlus",
     "GemPub",
     "GenerativeNetwork",
     "GenerativeSpec",
@@ -79,6 +83,7 @@ Mechanism = Annotated[
     | Mwem
     | Pep
     | Gem
+    | GemPlus
     | Rap
     | RapSoftmax
     | RelaxedProjection
@@ -99,6 +104,7 @@ MECHANISMS: tuple[type[MechanismSpec], ...] = (
     Mwem,
     Pep,
     Gem,
+    GemPlus,
     Rap,
     RapSoftmax,
     RelaxedProjection,

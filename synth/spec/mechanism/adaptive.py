@@ -8,11 +8,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from synth.spec.errors import SpecError
-from synth.spec.mechanism.base import MechanismSpec, Plan, Rounds, Setting
+from synth.spec.mechanism.base import AnnealedRounds, MechanismSpec, Plan, Rounds, Setting
 from synth.spec.schema import Schema
 from synth.spec.workload import Group, MarginalGroup, TreeGroup
 
 DEFAULT_ROUNDS = 20
+ROUNDS_PER_COLUMN = 16
+"""AIM's upper bound on its rounds, for each column."""
 OPENING_LEVELS = 5
 """Levels of the trees by which numbers without bins are opened."""
 
@@ -21,7 +23,16 @@ class AdaptiveSpec(MechanismSpec):
     """Parameters of the Adaptive Measurements loop (Liu, Vietri, Wu 2021, algorithm 1)."""
 
     rounds: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    """Number of rounds of select, measure, update. Where not given: one per candidate, to a limit."""
+    """Number of rounds of select, measure, update; where they are annealed, at most so many. Where not
+    given: one per candidate, to a limit; where they are annealed, 16 for each column."""
+    schedule: Literal["equal", "annealed"] = "equal"
+    """`equal`: every round has the same budget. `annealed`, as in AIM: half the noise, for four times
+    the budget, from the round on after one that changed the model no more than noise would have;
+    until the budget is used up."""
+    score: Literal["largest_error", "total_error"] = "largest_error"
+    """What a round selects by. `largest_error`: that of a candidate's queries. `total_error`, as in AIM:
+    the sum of its absolute errors, less what the noise of measuring it would add up to, times the
+    number of its columns in each of the asked marginals."""
     per_round: Annotated[int, Field(ge=1, le=1000)] | None = None
     """Number of queries or marginals selected and measured in each round. Where not given: one, or
     several where the candidates are single queries of a large class."""
@@ -48,19 +59,19 @@ class AdaptiveSpec(MechanismSpec):
         """How many rounds there are, and how many measurements in each."""
         candidates = self.candidates(measured, setting.schema)
         rounds, per_round = self.default_pace(measured, setting)
-        return (
-            self.rounds or max(1, min(rounds, candidates)),
-            self.per_round or max(1, min(per_round, candidates)),
-        )
+        if self.schedule == "annealed":
+            most = ROUNDS_PER_COLUMN * len(_columns_of(measured))
+        else:
+            most = max(1, min(rounds, candidates))
+        return self.rounds or most, self.per_round or max(1, min(per_round, candidates))
 
     def opened(self, measured: Sequence[Group], schema: Schema) -> tuple[Group, ...]:
         """The distribution of every column that some candidate is about."""
         if not self.opening_share:
             return ()
-        names = dict.fromkeys(name for group in measured for name in group.attributes)
         return tuple(
             MarginalGroup((name,)) if name in schema.sizes else TreeGroup((name,), OPENING_LEVELS)
-            for name in names
+            for name in _columns_of(measured)
         )
 
     def plan(self, measured: Sequence[Group], setting: Setting) -> Plan:
@@ -70,7 +81,8 @@ class AdaptiveSpec(MechanismSpec):
             math.floor(Fraction(self.opening_share) * setting.units / len(opened)) if opened else 0
         )
         rounds, per_round = self.pace(measured, setting)
-        each = (setting.units - opening * len(opened)) // (rounds * per_round)
+        reserved = setting.units - opening * len(opened)
+        each = reserved // (rounds * per_round)
         weight = self.selection_share**2 / (
             self.selection_share**2 + (1 - self.selection_share) ** 2
         )
@@ -79,7 +91,7 @@ class AdaptiveSpec(MechanismSpec):
             raise SpecError(
                 f"{rounds} rounds of {per_round} leave no budget for each; ask for fewer rounds"
             )
-        return Rounds(
+        planned = Rounds(
             opened=opened if opening else (),
             opening=opening,
             rounds=rounds,
@@ -87,3 +99,10 @@ class AdaptiveSpec(MechanismSpec):
             select=select * per_round,
             measure=each - select,
         )
+        if self.schedule == "annealed":
+            return AnnealedRounds(**vars(planned), reserved=reserved)
+        return planned
+
+
+def _columns_of(groups: Sequence[Group]) -> list[str]:
+    return list(dict.fromkeys(name for group in groups for name in group.attributes))

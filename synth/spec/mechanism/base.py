@@ -42,6 +42,18 @@ class Rounds:
     """Units for measuring one of them."""
 
 
+@dataclass(frozen=True)
+class AnnealedRounds(Rounds):
+    """A plan of at most T rounds; `select` and `measure` are those of the first.
+
+    A round that taught no more than noise makes the next ones four times as dear; the last spends what
+    is left. All of them together never spend more than is reserved.
+    """
+
+    reserved: int
+    """Units for all rounds."""
+
+
 Plan = OneShot | Rounds
 """How a mechanism spends its budget."""
 

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from synth.spec.budget import rho_of_units
 from synth.spec.mechanism.adaptive import AdaptiveSpec
@@ -169,6 +169,15 @@ class GenerativeSpec(AdaptiveMixtureSpec, NetworkSpec):
     """Release the moving average of the weights over the second half of the rounds (the paper's EMA)
     instead of the last weights."""
 
+    @model_validator(mode="after")
+    def _knows_the_second_half(self) -> Self:
+        if self.average and self.schedule == "annealed":
+            raise ValueError(
+                "average is over the second half of the rounds, and nobody knows where that begins "
+                "while they are annealed; set average to false, or schedule to equal"
+            )
+        return self
+
 
 class Gem(GenerativeSpec):
     """A generator network, taught round by round where it is worst."""
@@ -177,6 +186,30 @@ class Gem(GenerativeSpec):
 
     name: Literal["gem"]
     """Always `gem`."""
+
+
+class GemPlus(AdaptiveMixtureSpec, NetworkSpec):
+    """A generator network that spends as AIM does: little at first, more where it stops learning."""
+
+    paper: ClassVar[str] = (
+        "GEM+ (2025), arXiv 2511.09672: the network of Liu, Vietri, Wu (2021), with the selection and "
+        "the budget of McKenna et al. (2022), AIM"
+    )
+
+    name: Literal["gem_plus"]
+    """Always `gem_plus`."""
+    schedule: Literal["equal", "annealed"] = "annealed"
+    """`equal`: every round has the same budget. `annealed`, as in AIM: half the noise, for four times
+    the budget, from the round on after one that changed the model no more than noise would have;
+    until the budget is used up."""
+    score: Literal["largest_error", "total_error"] = "total_error"
+    """What a round selects by. `largest_error`: that of a candidate's queries. `total_error`, as in AIM:
+    the sum of its absolute errors, less what the noise of measuring it would add up to, times the
+    number of its columns in each of the asked marginals."""
+    steps: Steps = 150
+    """Upper bound on the optimiser's steps in each round."""
+    learning_rate: Rate = 0.003
+    """Step size of the optimiser (Adam)."""
 
 
 class RapSoftmax(AdaptiveMixtureSpec):

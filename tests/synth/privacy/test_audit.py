@@ -45,6 +45,7 @@ AUDITED: dict[str, dict[str, Any]] = {
         "selection_share": 0.05,
     },
     "gem": {"name": "gem", **ONE_ROUND, **TINY_NETWORK},
+    "gem_plus": {"name": "gem_plus", **ONE_ROUND, **TINY_NETWORK},
     "rap": {"name": "rap", **ONE_ROUND, "steps": 1},
     "rap_softmax": {"name": "rap_softmax", **ONE_ROUND, "steps": 1},
     "relaxed_projection": {"name": "relaxed_projection", "components": 1, "steps": 1},

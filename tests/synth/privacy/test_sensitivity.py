@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from synth.domain import Domain
+from synth.door import TotalError
 from synth.privacy import noise
 from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import FIXED_POINT, Vault
@@ -84,8 +85,15 @@ def neighbours(
         yield from (rows[size:] + unit for unit in units)
 
 
+def by_total(weights: list[int]) -> TotalError:
+    """A score with these weights, and offsets that no count has."""
+    return TotalError(np.array(weights), 0.7 + np.arange(len(weights)))
+
+
 Operation = Callable[[Vault], object]
 EXPECTED = np.array([1.5, 0.25, 0.0, 2.0, 0.5, 0.75])
+FAR = np.array([9.5, 0.0, 0.0, 9.5, 0.0])
+"""More than there are in one cell of each marginal: whoever leaves it moves two errors up."""
 OPERATIONS: dict[str, Operation] = {
     "rows": lambda v: v.count_rows(budget=1),
     "measure a marginal": lambda v: v.measure(AB, budget=1),
@@ -93,6 +101,12 @@ OPERATIONS: dict[str, Operation] = {
     "select a marginal": lambda v: v.select(QuerySet([A, B]), np.zeros(5), budget=1),
     "select two": lambda v: v.select(QuerySet([AB, B]), np.zeros(9), budget=1, k=2),
     "select a query": lambda v: v.select(QuerySet([AB]), EXPECTED, budget=1, among="queries"),
+    "select a marginal by total error": lambda v: v.select(
+        QuerySet([A, B]), FAR, budget=1, score=by_total([3, 2])
+    ),
+    "select a tree or a range by total error": lambda v: v.select(
+        QuerySet([TREE, RANGES]), np.zeros(9), budget=1, score=by_total([1, 1, 1, 5])
+    ),
     "hedge": lambda v: v.hedge_draw(QuerySet([AB]), EXPECTED, rows=3, rate=0.1, past=4, draws=2),
     "measure a tree": lambda v: v.measure(TREES, budget=1),
     "measure a range": lambda v: v.measure(Single(RANGES, 2), budget=1),

@@ -70,7 +70,16 @@ def test_nothing_is_said_where_public_numbers_do_not_tell(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["relaxed_projection", "generative_network", "rap", "rap_softmax", "gem", "gem_pub"]
+    "name",
+    [
+        "relaxed_projection",
+        "generative_network",
+        "rap",
+        "rap_softmax",
+        "gem",
+        "gem_plus",
+        "gem_pub",
+    ],
 )
 def test_a_mixture_has_the_columns_that_nobody_asks_about_too(name: str) -> None:
     asked = [{"type": "marginals", "attributes": [["c0", "c1"]]}]
