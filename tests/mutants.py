@@ -29,6 +29,7 @@ NOISE = "tests/synth/privacy/test_noise.py"
 SENSITIVITY = "tests/synth/privacy/test_sensitivity.py"
 MECHANISMS = "tests/synth/test_mechanism_contract.py"
 MIXTURE = "tests/synth/privacy/test_mixture.py"
+SCHEDULE = "tests/synth/mechanisms/test_schedule.py"
 PLAN = "tests/synth/spec/test_plan.py"
 
 MUTANTS = (
@@ -137,6 +138,27 @@ MUTANTS = (
         "l2_squared=count * rows**2",
         "l2_squared=rows**2",
         (SENSITIVITY,),
+    ),
+    Mutant(
+        "a total error priced as a largest one",
+        "synth/privacy/vault.py",
+        "l1 = [moved.l1 for moved in",
+        "l1 = [moved.linf for moved in",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "the weight of a total error is not paid for",
+        "synth/privacy/vault.py",
+        "max(abs(int(w)) * d for w, d in",
+        "max(d for w, d in",
+        (SENSITIVITY,),
+    ),
+    Mutant(
+        "annealed rounds forget what the others have spent",
+        "synth/mechanisms/schedule.py",
+        "return self._end - self._door.used",
+        "return self._end",
+        (SCHEDULE,),
     ),
     Mutant(
         "(t-1) dropped from the sensitivity of a hedge draw",

@@ -5,7 +5,7 @@ import math
 from service.ledger.records import Account
 from service.releases.schemas import ItemForecast, Preview
 from synth.spec.budget import epsilon_of_units, rho_of_units
-from synth.spec.mechanism import AdaptiveSpec, MechanismSpec, OneShot, Rounds
+from synth.spec.mechanism import AdaptiveSpec, AnnealedRounds, MechanismSpec, OneShot, Rounds
 from synth.spec.plan import ReleasePlan, plan
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
@@ -55,7 +55,7 @@ def forecast(
 
 
 def _operations(release: ReleaseSpec, planned: ReleasePlan, schema: Schema) -> int:
-    """How many operations the mechanism does to the data."""
+    """How many operations the mechanism does to the data, at most."""
     spending = planned.spending
     if isinstance(spending, OneShot):
         return len(spending.measure)
@@ -101,6 +101,11 @@ def _warnings(
                 f"at most {measured} of {groups} marginals are measured; the others are answered "
                 "from the model, with an error that the noise alone does not tell"
             )
+    if isinstance(planned.spending, AnnealedRounds):
+        warnings.append(
+            f"there are at most {planned.spending.rounds} rounds, and fewer as their noise is halved, each "
+            "time that one teaches no more than noise; sigma is the noise of the first"
+        )
     if release.mechanism.measure is not None:
         warnings.append(
             "the workload is answered from what mechanism.measure names; sigma is the noise there"

@@ -150,7 +150,8 @@ class Preview(View):
     queries: int
     """How many counting queries the workload stands for."""
     operations: int | None
-    """How many priced looks at the data there would be, where that is known beforehand."""
+    """How many priced looks at the data there would be, where that is known beforehand; at most so
+    many, where rounds are annealed."""
     memory_bytes: int | None
     """About how much memory a worker would need to fit the model, beside what it takes at rest;
     null where that is not known beforehand."""

@@ -92,6 +92,20 @@ def test_preview_of_an_adaptive_mechanism(api: Api) -> None:
     assert "at most 2 of 3 marginals" in found["warnings"][1]
 
 
+def test_preview_of_annealed_rounds(api: Api) -> None:
+    body = release_body(
+        api.ready_dataset(api.population(relation="replace_one")),
+        workload=[{"type": "marginals", "k": 2}],
+        mechanism={"name": "gem_plus", "rounds": 8, "opening_share": 0.2},
+    )
+    found = api.role("curator").post("/v1/releases/preview", json=body).json()
+    assert found["operations"] == 2 + 8 * (1 + 1)
+    # A tenth of a round's budget selects.
+    first = 0.9 * (0.8 * 0.1) / 8
+    assert found["items"][0]["sigma"] == pytest.approx(math.sqrt(2 / (2 * first)), rel=1e-6)
+    assert "at most 8 rounds" in found["warnings"][-1]
+
+
 @pytest.mark.parametrize(
     ("mechanism", "expected"),
     [

@@ -167,6 +167,11 @@ def test_the_share_of_selecting_is_the_papers(share: float) -> None:
     assert each / (each + plan.measure) == pytest.approx(wanted, rel=1e-6)
 
 
+def test_there_is_no_average_over_rounds_whose_number_nobody_knows() -> None:
+    with pytest.raises(ValidationError, match="set average to false, or schedule to equal"):
+        adapter.validate_python({"name": "gem", "schedule": "annealed", "average": True})
+
+
 def test_a_budget_that_leaves_nothing_for_a_round_is_refused() -> None:
     with pytest.raises(SpecError, match="100 rounds of 10"):
         Pep(name="pep", rounds=100, per_round=10).plan(marginals(5), setting(5, 999))

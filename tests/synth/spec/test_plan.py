@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from synth.spec.budget import UNITS_PER_RHO
 from synth.spec.errors import DomainTooLarge, SpecError
-from synth.spec.mechanism import MAX_CELLS, Rounds
+from synth.spec.mechanism import MAX_CELLS, AnnealedRounds, Rounds
 from synth.spec.plan import ReleasePlan, plan, split_budget
 from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
@@ -87,14 +87,15 @@ def test_the_parts_never_exceed_the_whole(
 @given(
     st.integers(1, 100),
     st.integers(1, 10),
+    st.sampled_from(["equal", "annealed"]),
     shares,
     st.integers(1, 10 * UNITS_PER_RHO),
 )
 def test_every_operation_of_a_job_fits_into_its_budget(
-    rounds: int, per_round: int, share: float | None, units: int
+    rounds: int, per_round: int, schedule: str, share: float | None, units: int
 ) -> None:
     certify = None if share is None else {"share": share}
-    mechanism = {"name": "mwem", "rounds": rounds, "per_round": per_round}
+    mechanism = {"name": "mwem", "rounds": rounds, "per_round": per_round, "schedule": schedule}
     spec = release(mechanism, outputs={"certify": certify})
     try:
         planned = plan(spec, schema(), BY_ROW, units)
@@ -104,6 +105,16 @@ def test_every_operation_of_a_job_fits_into_its_budget(
     assert isinstance(inner, Rounds)
     operations = inner.rounds * (inner.select + per_round * inner.measure)
     assert split.row_count + operations + split.certify <= units
+    if isinstance(inner, AnnealedRounds):
+        assert operations <= inner.reserved <= split.mechanism
+
+
+def test_annealed_rounds_are_sixteen_for_each_column_at_most() -> None:
+    for mechanism in ({"name": "gem_plus"}, {"name": "mwem", "schedule": "annealed"}):
+        spending = check(release(mechanism), schema(3)).spending
+        assert isinstance(spending, AnnealedRounds)
+        assert spending.rounds == 16 * 3
+        assert spending.opening * len(spending.opened) + spending.reserved == 10 * UNITS_PER_RHO
 
 
 def test_the_shares_of_a_common_job() -> None:

@@ -1,0 +1,141 @@
+"""The loop under AIM's discipline: what is selected, and when rounds grow dearer."""
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from synth.domain import Domain
+from synth.door import Measurement, TotalError
+from synth.mechanisms.adaptive import BeyondNoise, adaptive_measurements
+from synth.mechanisms.base import Job
+from synth.privacy.journal import MemoryJournal
+from synth.privacy.vault import Vault
+from synth.queries import QuerySet, compile_groups
+from synth.spec.budget import UNITS_PER_RHO
+from synth.spec.mechanism import AdaptiveSpec, AnnealedRounds, Mwem
+from synth.spec.workload import Group, MarginalGroup
+from tests.support import REPLACE_ONE, coded_schema, coded_table
+
+SIZES = {"a": 2, "b": 3, "c": 4}
+SCHEMA = coded_schema(SIZES)
+ASKED = [MarginalGroup(names) for names in (("a", "b", "c"), ("a", "b"), ("a",))]
+CLOSURE = [MarginalGroup(names) for names in (("a",), ("b",), ("c",), ("a", "b"), ("a", "b", "c"))]
+ROWS = 1000
+ANNEALED = AnnealedRounds(
+    opened=(),
+    opening=0,
+    rounds=30,
+    per_round=1,
+    select=10**9,
+    measure=9 * 10**9,
+    reserved=30 * 10**10,
+)
+
+
+def job(candidates: Sequence[Group], journal: MemoryJournal) -> Job:
+    rows = [[i % 2, i % 3, i % 4] for i in range(ROWS)]
+    vault = Vault(
+        coded_table(SCHEMA, rows), protection=REPLACE_ONE, budget=UNITS_PER_RHO, journal=journal
+    )
+    return Job(
+        door=vault,
+        schema=SCHEMA,
+        domain=Domain.of(SCHEMA),
+        queries=compile_groups(ASKED, SCHEMA),
+        candidates=compile_groups(candidates, SCHEMA),
+        rows=ROWS,
+        rows_sigma=0.0,
+        plan=ANNEALED,
+        progress=lambda done, total: None,
+    )
+
+
+def spec(**fields: Any) -> AdaptiveSpec:
+    return Mwem.model_validate({"name": "mwem", "score": "total_error", **fields})
+
+
+class Restless:
+    """Answers that move by a given total in every round, and have learnt nothing."""
+
+    def __init__(self, move: float) -> None:
+        self._move = move
+        self._rounds = 0
+
+    def answer(self, queries: QuerySet) -> NDArray[np.float64]:
+        answers = np.zeros(queries.size)
+        answers[queries.offsets[:-1]] = self._move / ROWS * (self._rounds % 2)
+        return answers
+
+    def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
+        self._rounds += 1
+
+
+class TestBeyondNoise:
+    def score(self, units: int, **fields: Any) -> TotalError:
+        return BeyondNoise(job(CLOSURE, MemoryJournal()), spec(**fields)).score(units)
+
+    def test_a_weight_counts_the_columns_that_are_asked_about(self) -> None:
+        # a is in three asked marginals, b in two, c in one.
+        assert self.score(1).weights.tolist() == [3, 2, 1, 3 + 2, 3 + 2 + 1]
+
+    def test_weights_have_no_common_factor(self) -> None:
+        pair = [MarginalGroup(("a", "b")), MarginalGroup(("a", "b", "c"))]
+        weights = BeyondNoise(job(pair[:1], MemoryJournal()), spec()).score(1).weights
+        assert weights.tolist() == [1]
+        assert BeyondNoise(job(pair, MemoryJournal()), spec()).score(1).weights.tolist() == [5, 6]
+
+    def test_what_nobody_asked_about_has_some_weight(self) -> None:
+        """A score of zero would beat those that are below zero."""
+        alone = Job(
+            **{
+                **vars(job([MarginalGroup(("b",)), MarginalGroup(("c",))], MemoryJournal())),
+                "queries": compile_groups([MarginalGroup(("b",))], SCHEMA),
+            }
+        )
+        assert BeyondNoise(alone, spec()).score(1).weights.tolist() == [1, 1]
+
+    def test_an_offset_is_what_the_noise_of_a_measurement_adds_up_to(self) -> None:
+        units = 10**9
+        done = job(CLOSURE, MemoryJournal())
+        sigma = done.door.measure(done.candidates.groups[4], budget=units).sigma
+        wanted = [math.sqrt(2 / math.pi) * sigma * cells for cells in (2, 3, 4, 6, 24)]
+        assert self.score(units).offsets.tolist() == pytest.approx(wanted)
+
+    def test_single_queries_have_the_weight_of_their_marginal_and_their_own_noise(self) -> None:
+        score = self.score(UNITS_PER_RHO, select="queries")
+        sizes = [2, 3, 4, 6, 24]
+        assert score.weights.tolist() == np.repeat([3, 2, 1, 5, 6], sizes).tolist()
+        # One query moves by one: sigma is sqrt(1/2) at rho 1.
+        assert score.offsets.tolist() == pytest.approx([math.sqrt(1 / math.pi)] * sum(sizes))
+
+
+def prices(move: float, **fields: Any) -> list[tuple[int, int]]:
+    """How many rounds had which price for selecting, in order."""
+    journal = MemoryJournal()
+    adaptive_measurements(job(CLOSURE[:1], journal), spec(**fields), Restless(move))
+    selects = [o.price for o in journal.operations() if o.kind == "select"]
+    return [(price, len(list(same))) for price, same in groupby(selects)]
+
+
+def test_a_model_that_keeps_moving_has_every_round() -> None:
+    assert prices(move=1000.0) == [(10**9, 30)]
+
+
+def test_a_model_that_stands_still_has_four_times_the_budget_in_every_round() -> None:
+    found = prices(move=0.0)
+    # 1, 4 and 16 of 30; and what is left.
+    assert [count for _, count in found] == [1, 1, 1, 1][: len(found)]
+    assert found[1][0] == pytest.approx(4 * 10**9, rel=1e-6)
+    assert sum(price * count for price, count in found) == pytest.approx(30 * 10**9, rel=1e-6)
+
+
+def test_what_noise_would_have_moved_is_the_limit() -> None:
+    sigma = math.sqrt(2 / (2 * 0.009))
+    limit = math.sqrt(2 / math.pi) * sigma * 2
+    assert prices(move=1.01 * limit)[0] == (10**9, 30)
+    assert prices(move=0.99 * limit)[0] == (10**9, 1)

@@ -1,0 +1,119 @@
+"""How much each round may spend."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth.door import Door
+from synth.mechanisms.schedule import Share, schedule_of
+from synth.privacy.journal import MemoryJournal
+from synth.privacy.vault import Vault
+from synth.queries import QuerySet, compile_groups
+from synth.spec.mechanism import AnnealedRounds, Rounds
+from synth.spec.workload import MarginalGroup
+from tests.support import REPLACE_ONE, coded_schema, coded_table
+
+SCHEMA = coded_schema({"a": 2, "b": 3})
+QUERIES = compile_groups([MarginalGroup(("a",)), MarginalGroup(("b",))], SCHEMA)
+RESERVED = 10**9
+
+
+def door(budget: int = RESERVED, journal: MemoryJournal | None = None) -> Vault:
+    table = coded_table(SCHEMA, [[0, 0], [1, 2]])
+    journal = MemoryJournal() if journal is None else journal
+    return Vault(table, protection=REPLACE_ONE, budget=budget, journal=journal)
+
+
+def annealed(rounds: int, per_round: int = 1) -> AnnealedRounds:
+    each = RESERVED // (rounds * per_round)
+    return AnnealedRounds(
+        opened=(),
+        opening=0,
+        rounds=rounds,
+        per_round=per_round,
+        select=each // 10 * per_round,
+        measure=each - each // 10,
+        reserved=RESERVED,
+    )
+
+
+def spend(at: Door, share: Share, queries: QuerySet = QUERIES, per_round: int = 1) -> None:
+    """One round."""
+    chosen = at.select(queries, np.zeros(queries.size), budget=share.select, k=per_round)
+    for index in chosen:
+        at.measure(queries.candidate(index, "marginals"), budget=share.measure)
+
+
+def carry_out(plan: Rounds, at: Door, learnt: list[bool], *, per_round: int = 1) -> list[Share]:
+    """The shares of all rounds; what is not said to have taught something has not."""
+    schedule, shares = schedule_of(plan, at, per_round=per_round), []
+    while schedule.rounds_left:
+        shares.append(schedule.next_share())
+        spend(at, shares[-1], per_round=per_round)
+        schedule.note(learnt=len(shares) <= len(learnt) and learnt[len(shares) - 1])
+    return shares
+
+
+def test_equal_rounds_stay_equal_whatever_they_teach() -> None:
+    plan = Rounds(opened=(), opening=0, rounds=3, per_round=1, select=10**7, measure=10**8)
+    assert carry_out(plan, door(), [True, False]) == [Share(10**7, 10**8)] * 3
+
+
+def test_rounds_that_all_teach_something_are_as_many_as_planned() -> None:
+    plan, at = annealed(8), door()
+    shares = carry_out(plan, at, [True] * 8)
+    assert len(shares) == 8
+    assert shares[:7] == [Share(plan.select, plan.measure)] * 7
+    assert at.spent == pytest.approx(RESERVED, abs=20)
+
+
+def test_a_round_that_teaches_only_noise_makes_the_next_four_times_as_dear() -> None:
+    plan = annealed(40)
+    first = Share(plan.select, plan.measure)
+    shares = carry_out(plan, door(), [True, False, True, False, True])
+    dearer = Share(4 * first.select, 4 * first.measure)
+    assert shares[:4] == [first, first, dearer, dearer]
+    # Sixteen of what is left of forty, 30, pay for one such round, which then has all of it.
+    left = RESERVED - 10 * (first.select + first.measure)
+    assert len(shares) == 5
+    assert shares[4].select + shares[4].measure == pytest.approx(left, abs=20)
+    assert shares[4].select == pytest.approx(left / 10, rel=1e-6)
+
+
+@given(st.integers(1, 60), st.integers(1, 2), st.lists(st.booleans(), max_size=60))
+def test_everything_reserved_is_spent_and_no_more(
+    rounds: int, per_round: int, learnt: list[bool]
+) -> None:
+    at = door()
+    shares = carry_out(annealed(rounds, per_round), at, learnt, per_round=per_round)
+    assert 1 <= len(shares) <= rounds
+    assert RESERVED - 4 * len(shares) - 10 <= at.spent <= RESERVED
+
+
+def test_a_resumed_job_counts_what_its_journal_says_was_spent() -> None:
+    """Another machine may train a model that learns otherwise: the reserve holds all the same."""
+    plan, journal = annealed(40), MemoryJournal()
+    carry_out(plan, door(journal=journal), [True, False, False])
+    for length in range(len(journal.operations()) + 1):
+        resumed = MemoryJournal(journal.operations()[:length])
+        at = door(journal=resumed)
+        carry_out(plan, at, [True] * 40)
+        at.close()
+        assert RESERVED - 200 <= at.spent == at.used <= RESERVED
+
+
+def test_free_measurements_end_as_well() -> None:
+    """A column with a single value has a public count: nothing but selections is paid for."""
+    schema = coded_schema({"only": 1})
+    queries = compile_groups([MarginalGroup(("only",))], schema)
+    at = Vault(
+        coded_table(schema, [[0]]), protection=REPLACE_ONE, budget=RESERVED, journal=MemoryJournal()
+    )
+    schedule, rounds = schedule_of(annealed(10), at, per_round=1), 0
+    while schedule.rounds_left:
+        spend(at, schedule.next_share(), queries)
+        schedule.note(learnt=False)
+        rounds += 1
+    assert rounds <= 10
+    assert at.spent <= RESERVED
