@@ -15,6 +15,7 @@ STYLES = {
     "mwem": ("#8c564b", "square"),
     "pep": ("#c49c00", "triangle-down"),
     "gem": ("#1f5fbf", "circle"),
+    "gem_plus": ("#5aa9ff", "cross"),
     "rap": ("#e377c2", "triangle-left"),
     "rap_softmax": ("#9467bd", "triangle-right"),
     "relaxed_projection": ("#2a9d3a", "diamond"),

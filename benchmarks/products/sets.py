@@ -22,6 +22,7 @@ HISTOGRAM = ("mwem", "pep")
 WITHOUT_HISTOGRAM = (
     "gaussian",
     "gem",
+    "gem_plus",
     "rap",
     "rap_softmax",
     "relaxed_projection",
