@@ -13,8 +13,8 @@ from synth.spec.schema import Schema
 from synth.spec.workload import Group, MarginalGroup, TreeGroup
 
 DEFAULT_ROUNDS = 20
-ROUNDS_PER_COLUMN = 16
-"""AIM's upper bound on its rounds, for each column."""
+MEASUREMENTS_PER_COLUMN = 16
+"""AIM's upper bound on its measurements, for each column."""
 OPENING_LEVELS = 5
 """Levels of the trees by which numbers without bins are opened."""
 
@@ -24,7 +24,7 @@ class AdaptiveSpec(MechanismSpec):
 
     rounds: Annotated[int, Field(ge=1, le=10_000)] | None = None
     """Number of rounds of select, measure, update; where they are annealed, at most so many. Where not
-    given: one per candidate, to a limit; where they are annealed, 16 for each column."""
+    given: one per candidate, to a limit; where they are annealed, for 16 measurements per column."""
     schedule: Literal["equal", "annealed"] = "equal"
     """`equal`: every round has the same budget. `annealed`, as in AIM: half the noise, for four times
     the budget, from the round on after one that changed the model no more than noise would have;
@@ -59,11 +59,12 @@ class AdaptiveSpec(MechanismSpec):
         """How many rounds there are, and how many measurements in each."""
         candidates = self.candidates(measured, setting.schema)
         rounds, per_round = self.default_pace(measured, setting)
+        per_round = self.per_round or max(1, min(per_round, candidates))
         if self.schedule == "annealed":
-            most = ROUNDS_PER_COLUMN * len(_columns_of(measured))
+            rounds = math.ceil(MEASUREMENTS_PER_COLUMN * len(columns_of(measured)) / per_round)
         else:
-            most = max(1, min(rounds, candidates))
-        return self.rounds or most, self.per_round or max(1, min(per_round, candidates))
+            rounds = max(1, min(rounds, candidates))
+        return self.rounds or rounds, per_round
 
     def opened(self, measured: Sequence[Group], schema: Schema) -> tuple[Group, ...]:
         """The distribution of every column that some candidate is about."""
@@ -71,7 +72,7 @@ class AdaptiveSpec(MechanismSpec):
             return ()
         return tuple(
             MarginalGroup((name,)) if name in schema.sizes else TreeGroup((name,), OPENING_LEVELS)
-            for name in _columns_of(measured)
+            for name in columns_of(measured)
         )
 
     def plan(self, measured: Sequence[Group], setting: Setting) -> Plan:
@@ -104,5 +105,6 @@ class AdaptiveSpec(MechanismSpec):
         return planned
 
 
-def _columns_of(groups: Sequence[Group]) -> list[str]:
+def columns_of(groups: Sequence[Group]) -> list[str]:
+    """Every column that some group is about."""
     return list(dict.fromkeys(name for group in groups for name in group.attributes))

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from synth.spec.budget import rho_of_units
-from synth.spec.mechanism.adaptive import AdaptiveSpec
+from synth.spec.mechanism.adaptive import AdaptiveSpec, columns_of
 from synth.spec.mechanism.base import MechanismSpec, OneShotSpec, Setting, one_way_apart
 from synth.spec.mechanism.orders import by_forecast_error
 from synth.spec.memory import (
@@ -206,10 +206,21 @@ class GemPlus(AdaptiveMixtureSpec, NetworkSpec):
     """What a round selects by. `largest_error`: that of a candidate's queries. `total_error`, as in AIM:
     the sum of its absolute errors, less what the noise of measuring it would add up to, times the
     number of its columns in each of the asked marginals."""
-    steps: Steps = 150
+    opening_share: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    """Share of the budget for measuring all one-way marginals once, before the first round."""
+    steps: Steps = 600
     """Upper bound on the optimiser's steps in each round."""
     learning_rate: Rate = 0.003
     """Step size of the optimiser (Adam)."""
+
+    def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
+        """As many measurements in a round as there are columns: few fits, and no round for one alone.
+
+        Where rounds are equal, as many in all as other mixtures have.
+        """
+        rounds, _ = super().default_pace(measured, setting)
+        per_round = len(columns_of(measured))
+        return round(rounds / per_round), per_round
 
 
 class RapSoftmax(AdaptiveMixtureSpec):

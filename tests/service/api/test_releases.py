@@ -96,7 +96,7 @@ def test_preview_of_annealed_rounds(api: Api) -> None:
     body = release_body(
         api.ready_dataset(api.population(relation="replace_one")),
         workload=[{"type": "marginals", "k": 2}],
-        mechanism={"name": "gem_plus", "rounds": 8, "opening_share": 0.2},
+        mechanism={"name": "gem_plus", "rounds": 8, "per_round": 1, "opening_share": 0.2},
     )
     found = api.role("curator").post("/v1/releases/preview", json=body).json()
     assert found["operations"] == 2 + 8 * (1 + 1)

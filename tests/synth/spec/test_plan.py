@@ -109,12 +109,22 @@ def test_every_operation_of_a_job_fits_into_its_budget(
         assert operations <= inner.reserved <= split.mechanism
 
 
-def test_annealed_rounds_are_sixteen_for_each_column_at_most() -> None:
-    for mechanism in ({"name": "gem_plus"}, {"name": "mwem", "schedule": "annealed"}):
-        spending = check(release(mechanism), schema(3)).spending
-        assert isinstance(spending, AnnealedRounds)
-        assert spending.rounds == 16 * 3
-        assert spending.opening * len(spending.opened) + spending.reserved == 10 * UNITS_PER_RHO
+@pytest.mark.parametrize(
+    ("mechanism", "rounds", "per_round"),
+    [
+        ({"name": "mwem"}, 16 * 3, 1),
+        ({"name": "mwem", "per_round": 5}, 10, 5),
+        ({"name": "gem_plus"}, 16, 3),
+        ({"name": "gem_plus", "rounds": 7, "per_round": 1}, 7, 1),
+    ],
+)
+def test_annealed_rounds_measure_sixteen_times_for_each_column_at_most(
+    mechanism: dict[str, Any], rounds: int, per_round: int
+) -> None:
+    spending = check(release({"schedule": "annealed", **mechanism}), schema(3)).spending
+    assert isinstance(spending, AnnealedRounds)
+    assert (spending.rounds, spending.per_round) == (rounds, per_round)
+    assert spending.opening * len(spending.opened) + spending.reserved == 10 * UNITS_PER_RHO
 
 
 def test_the_shares_of_a_common_job() -> None:
