@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
@@ -12,7 +12,7 @@ import torch
 
 from synth.device import choose_device
 from synth.domain import Domain
-from synth.door import Door, RowCount
+from synth.door import Door, Measurement, RowCount
 from synth.mechanisms import RUNNERS
 from synth.mechanisms.base import Cache, Job
 from synth.mechanisms.screen import Screened, screen_public_data
@@ -51,6 +51,8 @@ class Release:
     rows: Chunk | None
     answers: AnswerTable | None
     model: ReleasedModel
+    measurements: Sequence[Measurement]
+    """The noisy counts that the model was fitted to, in order."""
     certificate: dict[str, Any]
 
 
@@ -105,6 +107,7 @@ def run(
         rows=rows,
         answers=model.answer(release.workload) if release.outputs.answers else None,
         model=model,
+        measurements=vault.measurements,
         certificate=_certificate(
             release, table.schema, protection, delta, journal, certified, screened
         ),

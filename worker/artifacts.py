@@ -29,8 +29,10 @@ CSV = "text/csv"
 PARQUET = "application/vnd.apache.parquet"
 OCTETS = "application/octet-stream"
 JSON = "application/json"
+HTML = "text/html; charset=utf-8"
 CERTIFICATE = "certificate.json"
 MODEL = "model"
+REPORT = "report.html"
 
 CSV_ESCAPING = {
     "prefix": "'",

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 import numpy as np
@@ -38,6 +39,7 @@ class Order:
     """Everything a job needs, read once."""
 
     release_id: UUID
+    asked_at: datetime
     spec: ReleaseSpec
     subject: Subject
     """Which of the dataset's rows are read, and how they are protected."""
@@ -45,6 +47,7 @@ class Order:
     population_id: UUID
     population_name: str
     dataset_id: UUID
+    dataset_name: str
     shelf: Shelf | None
     """Where the rows are; a dry run has none."""
     public: "PublicRows | None"
@@ -98,12 +101,14 @@ def load_order(context: Context, release_id: UUID) -> Order:
             _require_reserved(work.session, release, dataset, public, population, spec)
     return Order(
         release_id=release_id,
+        asked_at=release.created_at,
         spec=spec,
         subject=subject_of(spec, schema_of(dataset), population.protection),
         delta=population.delta,
         population_id=population.id,
         population_name=population.name,
         dataset_id=dataset.id,
+        dataset_name=dataset.name,
         shelf=None if release.dry_run else _open_shelf(context, dataset),
         public=None if public is None else _open_public(context, public),
     )

@@ -5,9 +5,10 @@ outage leaves it to be resumed, and everything else ends it in one transaction t
 """
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any, Literal
 from uuid import UUID
 
@@ -22,14 +23,14 @@ from service.releases.schemas import FINAL_STATES
 from synth.privacy.journal import Journal, JournalMismatch, MemoryJournal
 from synth.run import Progress, run
 from synth.spec.errors import PublicDataTooFar, SpecError
-from worker import certificate
-from worker.artifacts import CERTIFICATE, JSON, Written, store, write_artifacts
+from worker import certificate, report
+from worker.artifacts import CERTIFICATE, HTML, JSON, REPORT, Written, store, write_artifacts
 from worker.attempts import count_attempts
 from worker.crash import crash_at
 from worker.errors import OUTAGES, RESUMED, Cancelled, LeaseLost
 from worker.journal import LedgerJournal
 from worker.lease import DryRunLease, Lease, ReleaseLease, kept
-from worker.orders import load_order
+from worker.orders import Order, load_order
 from worker.pretrained import StoredCache
 from worker.problems import problem
 from worker.reporting import Reporter
@@ -183,6 +184,8 @@ def _compute(attempt: _Attempt, check: Callable[[], None]) -> _Ending:
             order.spec.outputs.formats,
             folder=context.settings.data_dir,
         )
+        page = report.render(release, _about(context, order, artifacts))
+        artifacts[REPORT] = store(context.storage, [page], HTML)
         entries = certificate.ledger_entries(context.engine, order.population_id, order.release_id)
         signed = certificate.sign(
             certificate.complete(release.certificate, order, entries=entries, artifacts=artifacts),
@@ -192,6 +195,28 @@ def _compute(attempt: _Attempt, check: Callable[[], None]) -> _Ending:
         reporter.check()
     crash_at("after-artifacts-before-finish")
     return _Ending("succeeded", artifacts=artifacts, progress=reporter.newest)
+
+
+def _about(context: Context, order: Order, artifacts: Mapping[str, Written]) -> report.About:
+    """What the report says of the release beside what came out."""
+    return report.About(
+        release_id=str(order.release_id),
+        dataset=order.dataset_name,
+        population=order.population_name,
+        asked_on=order.asked_at.astimezone(UTC).date(),
+        spec=order.spec,
+        protection=order.protection,
+        delta=order.delta,
+        files=[
+            report.ReleasedFile(name, written.stored.size, written.stored.sha256)
+            for name, written in artifacts.items()
+        ],
+        balance=None
+        if order.is_dry_run
+        else report.balance_before(context.engine, order.population_id, order.release_id),
+        provenance=None if order.public is None else order.public.provenance,
+        is_dry_run=order.is_dry_run,
+    )
 
 
 def _end(attempt: _Attempt, ending: _Ending) -> FinalState:

@@ -42,6 +42,7 @@ class Vault:
         self._accountant = Accountant(budget, spent=sum(o.price for o in self._recorded))
         self._true_counts: dict[QueryGroup, Counts] = {}
         self.used = 0
+        self.measurements: list[Measurement] = []
 
     @property
     def spent(self) -> int:
@@ -58,7 +59,8 @@ class Vault:
         """Counts of a group, or of one query, with discrete Gaussian noise."""
         sampler = noise.gaussian(query.sensitivity(self.protection).l2_squared, budget=budget)
         done = self._perform("measure", query.name, sampler, lambda: self._true(query))
-        return Measurement(query, done.values, done.scale)
+        self.measurements.append(Measurement(query, done.values, done.scale))
+        return self.measurements[-1]
 
     def select(
         self,

@@ -84,7 +84,8 @@ def test_resumed_jobs_release_the_same_files(
     run_release(stack.context, release)
     assert written[0] == written[1]
     hashes = {name: each.stored.sha256 for name, each in written[0].items()}
-    assert files(stack, release) == hashes
+    found = files(stack, release)
+    assert found.pop("report.html") and found == hashes
 
 
 def test_certified_rows_are_released_or_none(

@@ -31,7 +31,7 @@ def test_success(stack: Stack, population: UUID, dataset: UUID) -> None:
     assert shown["progress"] == {"done": 3, "total": 3}
     assert {each["name"] for each in shown["artifacts"]} == {
         *("synthetic.csv", "synthetic.parquet", "answers.csv", "answers.parquet"),
-        *("model", "certificate.json"),
+        *("model", "report.html", "certificate.json"),
     }
     model = ReleasedModel.from_bytes(stack.artifact(release, "model"))
     assert model.rows > 0
@@ -175,7 +175,7 @@ def test_public_row_counts_and_answers_only(stack: Stack) -> None:
     shown = stack.release(release)
     assert shown["state"] == "succeeded"
     assert {each["name"] for each in shown["artifacts"]} == {
-        *("answers.csv", "certificate.json", "model")
+        *("answers.csv", "certificate.json", "model", "report.html")
     }
     first = stack.journal(release)[0]
     assert (first.kind, first.price_units, first.scale) == ("rows", 0, 0)

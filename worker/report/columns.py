@@ -1,0 +1,179 @@
+"""How the released rows are distributed: every column as a few bars, every pair as one number."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.spec.schema import Attribute, CategoricalColumn, IntegerColumn, Schema
+from synth.table import Chunk, Table
+
+MAX_COLUMNS = 60
+"""More than that many columns are not shown: the page must stay readable."""
+MAX_CATEGORIES = 10
+MAX_BINS = 24
+INTERVALS = 20
+"""Into how many intervals a number is cut whose own bins are none, or too many."""
+PAIR_ROWS = 100_000
+"""Dependence is computed on at most that many rows, evenly spaced."""
+ROWS_AT_ONCE = 2**18
+
+Bars = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A column in bars: categories one below another, numbers side by side."""
+
+    name: str
+    labels: list[str]
+    shares: list[float]
+    ends: tuple[str, str] | None
+    """The declared bounds of numbers."""
+    missing: float | None
+    """The share of missing values; none where the column may not miss any."""
+    note: str
+    is_gathered: bool
+    """Whether the last bar stands for all categories that have none of their own."""
+    bars: Bars
+    """The bar of some of the rows, evenly spaced."""
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """How closely two columns of the released rows go together."""
+
+    first: int
+    second: int
+    strength: float
+    """Cramér's V: 0 for independent columns, 1 where one column decides the other."""
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """How the values of a column are gathered into bars; missing values have the last one."""
+
+    labels: list[str]
+    note: str
+    of: Callable[[NDArray[Any]], NDArray[Any]]
+
+
+def distributions(schema: Schema, rows: Chunk) -> list[Distribution]:
+    """The distribution of each of the first columns."""
+    return [_distribution(column, schema, rows) for column in schema.attributes[:MAX_COLUMNS]]
+
+
+def dependences(columns: Sequence[Distribution]) -> list[Dependence]:
+    """Every pair of columns."""
+    return [
+        Dependence(i, j, cramers_v(columns[i].bars, columns[j].bars))
+        for i, j in combinations(range(len(columns)), 2)
+    ]
+
+
+def cramers_v(first: Bars, second: Bars) -> float:
+    """Cramér's V, corrected for its bias (Bergsma 2013)."""
+    width = int(second.max()) + 1
+    height = int(first.max()) + 1
+    joint = np.bincount(first.astype(np.intp) * width + second, minlength=height * width)
+    table = joint.reshape(height, width)
+    table = table[table.any(axis=1)][:, table.any(axis=0)]
+    rows, columns = table.shape
+    number = int(table.sum())
+    if min(rows, columns) < 2:
+        return 0.0
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / number
+    phi = float(((table - expected) ** 2 / expected).sum()) / number
+    bias = (rows - 1) * (columns - 1) / (number - 1)
+    levels = min(k - (k - 1) ** 2 / (number - 1) for k in (rows, columns))
+    if levels <= 1:  # about as many levels as rows: nothing can be said
+        return 0.0
+    return min(1.0, math.sqrt(max(0.0, phi - bias) / (levels - 1)))
+
+
+def _distribution(column: Attribute, schema: Schema, rows: Chunk) -> Distribution:
+    """Count a column piece by piece; there may be very many rows."""
+    values = rows[column.name]
+    cells = (
+        _categories(column, values) if isinstance(column, CategoricalColumn) else _intervals(column)
+    )
+    counts = np.zeros(len(cells.labels) + 1, np.int64)
+    for piece in _numbers(column, schema, values):
+        counts += np.bincount(cells.of(piece), minlength=len(counts))
+    few = values[:: -(-len(values) // PAIR_ROWS)]
+    bars = np.concatenate([cells.of(piece) for piece in _numbers(column, schema, few)])
+    shares = (counts / len(values)).tolist()
+    return Distribution(
+        name=column.name,
+        labels=cells.labels,
+        shares=shares[:-1],
+        ends=None
+        if isinstance(column, CategoricalColumn)
+        else (_written(column.lower), _written(column.upper)),
+        missing=shares[-1] if column.nullable else None,
+        note=cells.note,
+        is_gathered=isinstance(column, CategoricalColumn) and bool(cells.note),
+        bars=bars.astype(np.uint8),
+    )
+
+
+def _numbers(column: Attribute, schema: Schema, values: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Stored values as numbers, categories as codes, in pieces."""
+    alone = schema.model_copy(update={"columns": [column]})
+    starts = range(0, len(values), ROWS_AT_ONCE)
+    table = Table(alone, [{column.name: values[i : i + ROWS_AT_ONCE]} for i in starts])
+    for _, numbers in table.read(codes=[], numbers=[column.name]):
+        yield numbers[column.name]
+
+
+def _categories(column: CategoricalColumn, codes: NDArray[Any]) -> _Cells:
+    """Each category for itself, or the commonest ones and the others together."""
+    labels, missing = list(column.labels), len(column.labels)
+    place = np.arange(missing + 1)
+    note = ""
+    if missing > MAX_CATEGORIES:
+        counts = np.bincount(codes, minlength=missing + 1)[:missing]
+        order = np.argsort(-counts, kind="stable")[: MAX_CATEGORIES - 1]
+        place = np.full(missing + 1, len(order))
+        place[order] = np.arange(len(order))
+        place[missing] = len(order) + 1
+        others = missing - len(order)
+        labels = [*(labels[code] for code in order), f"{others:,} others"]
+        note = f"the commonest of {missing:,} categories"
+    return _Cells(labels, note, lambda piece: place[piece])
+
+
+def _intervals(column: Any) -> _Cells:
+    """The declared bins where they are few, single numbers where these are few, or equal intervals."""
+    edges, note = _edges(column)
+    labels = [f"[{a}, {b})" for a, b in pairwise(map(_written, edges))]
+    labels[-1] = labels[-1][:-1] + "]"
+    inner, missing = np.array(edges[1:-1]), len(labels)
+
+    def place(piece: NDArray[Any]) -> NDArray[Any]:
+        found = np.searchsorted(inner, piece, side="right")
+        found[np.isnan(piece)] = missing
+        return found
+
+    return _Cells(labels, note, place)
+
+
+def _written(number: float) -> str:
+    """A bound or an edge: whole numbers in full."""
+    return f"{number:.0f}" if number == int(number) and abs(number) < 1e15 else f"{number:.6g}"
+
+
+def _edges(column: Any) -> tuple[Sequence[float], str]:
+    if column.bins is not None and column.size <= MAX_BINS + column.nullable:
+        # The last bin of a given width may be narrower, and whole numbers divide unevenly.
+        widths = [b - a for a, b in pairwise(column.edges[:-1])] or [1.0]
+        is_uneven = max(widths) > 1.5 * min(widths)
+        return column.edges, "bins of unequal width, drawn alike" if is_uneven else ""
+    lower, upper = float(column.lower), float(column.upper)
+    if isinstance(column, IntegerColumn) and upper - lower < MAX_BINS:
+        return [lower + i for i in range(int(upper - lower) + 1)] + [upper], ""
+    return [lower + (upper - lower) * i / INTERVALS for i in range(INTERVALS)] + [upper], ""

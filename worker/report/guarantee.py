@@ -1,0 +1,26 @@
+"""What a price in zCDP means for one person, as a bound on guessing.
+
+If a release is (epsilon, delta)-differentially private, a test that is wrong about at most a share `a`
+of those who are not in the table is right about at most
+min(e^epsilon a + delta, 1 - e^-epsilon (1 - delta - a)) of those who are (Wasserman, Zhou 2010;
+Kairouz, Oh, Viswanath 2015). zCDP gives an epsilon for every delta, and all of these bounds hold.
+"""
+
+import math
+
+from synth.spec.budget import epsilon_of_units
+
+WRONG = (0.01, 0.05, 0.10)
+"""How often a guess may be wrong about somebody who is not there."""
+_DELTAS = tuple(10 ** (-step / 8) for step in range(1, 97))
+
+
+def right_at_most(units: int, wrong: float) -> float:
+    """How often such a guess is right about somebody who is there, at most."""
+    bounds = [1.0]
+    for delta in _DELTAS:
+        epsilon = epsilon_of_units(units, delta)
+        if epsilon < 700:  # beyond, e^epsilon has no float, and bounds nothing
+            bounds.append(math.exp(epsilon) * wrong + delta)
+        bounds.append(1 - math.exp(-epsilon) * (1 - delta - wrong))
+    return min(bounds)

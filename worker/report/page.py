@@ -1,0 +1,301 @@
+"""Fill the template: everything a reader is told, in the order of the page."""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from synth.run import Release
+from synth.spec.budget import epsilon_of_units
+from synth.spec.schema import CategoricalColumn, Schema
+from worker.report import svg, texts, words
+from worker.report.about import About
+from worker.report.balance import Balance
+from worker.report.columns import (
+    Dependence,
+    Distribution,
+    dependences,
+    distributions,
+)
+from worker.report.guarantee import WRONG, right_at_most
+from worker.report.residuals import EDGES, measured_pairs, residuals
+
+_FOLDER = Path(__file__).parent
+STRONGEST = 15
+"""How many pairs of columns are listed by name."""
+_PURPOSES = {
+    "rows": "counting the rows",
+    "select": "choosing what to measure",
+    "measure": "measuring",
+    "hedge": "drawing queries",
+    "best_mixture": "screening the public data",
+    "certify": "bounding the error of the released rows",
+}
+_IN_ROWS = {"rows", "measure"}
+"""The operations whose noise is told in rows."""
+
+
+def render(release: Release, about: About) -> bytes:
+    """The report as one HTML file."""
+    style = (_FOLDER / "report.css").read_text()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    page = (
+        _environment()
+        .get_template("report.html")
+        .render(
+            about=about,
+            style=Markup(style),
+            style_digest=digest,
+            people=words.people(about.protection),
+            asked=words.asked(about.spec.workload, release.model.schema),
+            measure=words.asked(about.spec.mechanism.measure or [], release.model.schema),
+            mechanism=about.spec.mechanism,
+            summary=words.summary(about.spec.mechanism),
+            parameters=words.parameters(about.spec.mechanism),
+            certificate=release.certificate,
+            spent=release.certificate["rho_units"],
+            epsilon=epsilon_of_units(release.certificate["rho_units"], about.delta),
+            guesses=[
+                (wrong, right_at_most(release.certificate["rho_units"], wrong)) for wrong in WRONG
+            ],
+            rows_found=release.model.rows,
+            operations=_operations(release.certificate["operations"]),
+            account=_account(about, release.certificate["rho_units"]),
+            shown=_shown_rows(release),
+            answers=_answers(release),
+            fit=_fit(release),
+            caveats=_caveats(release),
+        )
+    )
+    return page.encode()
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=texts.visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        counted=texts.counted,
+        percent=texts.percent,
+        percent_at_most=texts.percent_at_most,
+        power=texts.power,
+        rho_left=texts.rho_left,
+        rho_spent=texts.rho_spent,
+        rounded_up=texts.rounded_up,
+        shortened=texts.shortened,
+        size_of=texts.size_of,
+        whole=texts.whole,
+    )
+    return environment
+
+
+@dataclass(frozen=True)
+class _Operations:
+    """All operations of one kind."""
+
+    purpose: str
+    number: int
+    units: int
+    share: float
+    noise: str
+    """The standard deviation of the noise in rows, smallest and largest."""
+
+
+def _operations(operations: Sequence[Mapping[str, Any]]) -> list[_Operations]:
+    total = sum(each["rho_units"] for each in operations)
+    found = []
+    for kind in dict.fromkeys(each["kind"] for each in operations):
+        mine = [each for each in operations if each["kind"] == kind]
+        units = sum(each["rho_units"] for each in mine)
+        scales = [each["scale"] for each in mine] if kind in _IN_ROWS else []
+        noise = dict.fromkeys(f"{s:,.1f}" for s in (min(scales), max(scales))) if scales else ()
+        purpose = _PURPOSES.get(kind, kind)
+        share = units / total if total else 0.0
+        found.append(_Operations(purpose, len(mine), units, share, " to ".join(noise)))
+    return found
+
+
+@dataclass(frozen=True)
+class _Account:
+    """The population's account before and after the release, in units of 1e-12 rho."""
+
+    before: Balance
+    spent_after: int
+    left_before: int
+    left_after: int
+    epsilon_before: float
+    epsilon_after: float
+    chart: Markup
+
+
+def _account(about: About, spent: int) -> _Account | None:
+    before = about.balance
+    if before is None:
+        return None
+    spent_after = before.spent + spent
+    left_after = before.cap - spent_after - before.reserved
+    parts = [("p1", before.spent), ("p2", spent), ("p3", before.reserved), ("p4", left_after)]
+    title = (
+        f"Of the cap, {texts.percent(before.spent / before.cap)} was spent before this release, "
+        f"{texts.percent(spent / before.cap)} by it, "
+        f"{texts.percent(before.reserved / before.cap)} was reserved for others, and "
+        f"{texts.percent(left_after / before.cap)} is left."
+    )
+    return _Account(
+        before=before,
+        spent_after=spent_after,
+        left_before=before.cap - before.spent - before.reserved,
+        left_after=left_after,
+        epsilon_before=epsilon_of_units(before.spent, about.delta),
+        epsilon_after=epsilon_of_units(spent_after, about.delta),
+        chart=svg.stacked_bar(parts, title=title),
+    )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What is shown of the released rows."""
+
+    number: int
+    columns: int
+    charts: list[tuple[Distribution, Markup]]
+    heat_map: Markup | None
+    strongest: list[tuple[str, str, float, bool]]
+    pair_rows: int
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether only the first columns are shown."""
+        return self.columns > len(self.charts)
+
+
+def _shown_rows(release: Release) -> _Rows | None:
+    rows, schema = release.rows, release.model.schema
+    if rows is None:
+        return None
+    columns = distributions(schema, rows)
+    pairs = dependences(columns)
+    together = measured_pairs(release.measurements)
+    measured = {
+        (pair.first, pair.second)
+        for pair in pairs
+        if frozenset((columns[pair.first].name, columns[pair.second].name)) in together
+    }
+    strongest = sorted(pairs, key=lambda pair: -pair.strength)[:STRONGEST]
+    return _Rows(
+        number=len(next(iter(rows.values()))),
+        columns=len(schema.attributes),
+        charts=[(column, _column_chart(column)) for column in columns],
+        heat_map=_heat_map(columns, pairs, measured) if pairs else None,
+        strongest=[
+            (
+                columns[pair.first].name,
+                columns[pair.second].name,
+                pair.strength,
+                (pair.first, pair.second) in measured,
+            )
+            for pair in strongest
+        ],
+        pair_rows=len(columns[0].bars),
+    )
+
+
+def _column_chart(column: Distribution) -> Markup:
+    highest = max(range(len(column.shares)), key=lambda i: column.shares[i])
+    title = (
+        f"{texts.shortened(column.name, 60)}: {texts.counted(len(column.shares), 'bar')}, the highest "
+        f"is {texts.shortened(column.labels[highest], 60)} with {texts.percent(column.shares[highest])}"
+    )
+    if column.ends is None:
+        return svg.bar_chart(
+            column.labels, column.shares, is_gathered=column.is_gathered, title=title
+        )
+    return svg.histogram(column.labels, column.shares, ends=column.ends, title=title)
+
+
+def _heat_map(
+    columns: Sequence[Distribution], pairs: Sequence[Dependence], measured: set[tuple[int, int]]
+) -> Markup:
+    return svg.heat_map(
+        [column.name for column in columns],
+        [(pair.first, pair.second, pair.strength) for pair in pairs],
+        measured,
+        title=f"Cramér's V of all pairs of {len(columns)} columns; the strongest are in the table",
+    )
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """How many answers there are, and how noisy, where that is known."""
+
+    number: int
+    errors: tuple[float, float, float] | None
+    """The smallest, the median and the largest standard error, as fractions of the rows."""
+
+
+def _answers(release: Release) -> _Answers | None:
+    answers = release.answers
+    if answers is None:
+        return None
+    errors = answers.standard_errors
+    if errors is None:
+        return _Answers(len(answers.items), None)
+    ordered = sorted(errors.tolist())
+    return _Answers(len(ordered), (ordered[0], ordered[len(ordered) // 2], ordered[-1]))
+
+
+def _fit(release: Release) -> dict[str, Any] | None:
+    found = residuals(release.model, release.measurements)
+    if found is None:
+        return None
+    title = (
+        f"{texts.percent(found.within_two)} of {texts.counted(found.number, 'value')} lie within two "
+        "standard deviations of the noise"
+    )
+    chart = svg.residual_plot(found.histogram, EDGES.tolist(), title=title)
+    return {"found": found, "chart": chart}
+
+
+@dataclass(frozen=True)
+class _Caveats:
+    """What depends on the release in the list of things not to conclude."""
+
+    small: float | None
+    """Counts below it may be nothing but noise, in rows."""
+    unasked: list[str]
+    """Columns that no measurement tells anything about."""
+    binned: list[str]
+    """Columns of numbers that the model knows only by their bins."""
+
+
+def _caveats(release: Release) -> _Caveats:
+    schema: Schema = release.model.schema
+    noisy = sorted(m.sigma for m in release.measurements if m.sigma > 0)
+    told = {name for m in release.measurements for name in _attributes_of(m.query)}
+    return _Caveats(
+        small=2 * noisy[len(noisy) // 2] if noisy else None,
+        unasked=[column.name for column in schema.attributes if column.name not in told],
+        binned=[
+            column.name
+            for column in schema.attributes
+            if not isinstance(column, CategoricalColumn)
+            and column.bins is not None
+            and release.model.model.kind != "rows"
+        ],
+    )
+
+
+def _attributes_of(query: Any) -> tuple[str, ...]:
+    group = getattr(query, "group", query)
+    return tuple(group.attributes)

@@ -1,0 +1,172 @@
+"""What was measured against what the model answers, in units of the noise.
+
+Both sides are released: the measurements carry their noise, and the model was fitted to them. The
+difference is no error of the model: the truth itself would differ by about one unit of noise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.door import Measurement
+from synth.models.released import ReleasedModel
+from synth.queries import Conjunctions, QueryGroup, QuerySet, Single
+from synth.spec.schema import Schema
+
+SHOWN = 10
+"""How many of the worst are listed."""
+EDGES = np.arange(-4.0, 4.25, 0.5)
+"""Where the bars of the plot begin and end; what is beyond has a bar on either side."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Value:
+    """One measured count."""
+
+    query: str
+    measured: float
+    modelled: float
+    sigma: float
+    residual: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All counts of one measurement."""
+
+    name: str
+    values: int
+    sigma: float
+    mean_square: float
+    largest: float
+
+    @property
+    def root_mean_square(self) -> float:
+        """About 1 for the truth."""
+        return float(self.mean_square**0.5)
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """How far the model is from its measurements."""
+
+    number: int
+    measurements: int
+    root_mean_square: float
+    within_two: float
+    """Share of values that are less than two standard deviations away; 0.954 for the truth."""
+    largest: float
+    largest_of_truth: float
+    """What the largest would be, about half of the time, for the truth."""
+    histogram: list[float]
+    """Shares between the edges, with one bar more on either side."""
+    worst_values: list[Value]
+    worst_measurements: list[Measured]
+
+
+def residuals(model: ReleasedModel, measurements: Sequence[Measurement]) -> Residuals | None:
+    """Compare every noisy measurement with the model; None where there is none."""
+    noisy = [measurement for measurement in measurements if measurement.sigma > 0]
+    if not noisy:
+        return None
+    modelled = _answers(model, noisy)
+    standard = [(a - m.values) / m.sigma for a, m in zip(modelled, noisy, strict=True)]
+    every = np.concatenate(standard)
+    counts = np.histogram(every, [-np.inf, *EDGES, np.inf])[0]
+    measured = [
+        Measured(m.query.name, len(z), m.sigma, float(np.mean(z**2)), float(np.abs(z).max()))
+        for m, z in zip(noisy, standard, strict=True)
+    ]
+    return Residuals(
+        number=len(every),
+        measurements=len(noisy),
+        root_mean_square=float(np.sqrt(np.mean(every**2))),
+        within_two=float(np.mean(np.abs(every) < 2)),
+        largest=float(np.abs(every).max()),
+        largest_of_truth=NormalDist().inv_cdf((1 + 0.5 ** (1 / len(every))) / 2),
+        histogram=(counts / len(every)).tolist(),
+        worst_values=_worst_values(model.schema, noisy, modelled, standard),
+        worst_measurements=sorted(measured, key=lambda m: -m.mean_square)[:SHOWN],
+    )
+
+
+def _answers(model: ReleasedModel, measurements: Sequence[Measurement]) -> list[Floats]:
+    """The model's counts, as many for each measurement as it has values."""
+    place = _places([measurement.query for measurement in measurements])
+    queries = QuerySet(dict.fromkeys(group for group, _ in place))
+    counts = model.model.answer(queries).values * model.rows
+    of_group = dict(zip(queries.groups, queries.split(counts), strict=True))
+    return [of_group[group][picked] for group, picked in place]
+
+
+def _places(
+    queries: Sequence[QueryGroup | Single],
+) -> list[tuple[QueryGroup, slice | list[int]]]:
+    """For each query a group that holds it, and where; groups are cut to what is needed of them."""
+    needed: dict[QueryGroup, set[int]] = {}
+    for query in queries:
+        if isinstance(query, Single) and not query.group.is_whole:
+            needed.setdefault(query.group, set()).add(query.index)
+    smaller = {group: group.only(sorted(indices)) for group, indices in needed.items()}
+    position = {group: sorted(indices).index for group, indices in needed.items()}
+    places: list[tuple[QueryGroup, slice | list[int]]] = []
+    for query in queries:
+        if not isinstance(query, Single):
+            places.append((query, slice(None)))
+        elif query.group in needed:
+            places.append((smaller[query.group], [position[query.group](query.index)]))
+        else:
+            places.append((query.group, [query.index]))
+    return places
+
+
+def _worst_values(
+    schema: Schema,
+    measurements: Sequence[Measurement],
+    modelled: Sequence[Floats],
+    standard: Sequence[Floats],
+) -> list[Value]:
+    candidates = [
+        (abs(float(z[i])), which, int(i))
+        for which, z in enumerate(standard)
+        for i in np.argsort(-np.abs(z), kind="stable")[:SHOWN]
+    ]
+    candidates.sort(key=lambda each: (-each[0], *each[1:]))
+    return [
+        Value(
+            query=_label(measurements[which].query, i, schema),
+            measured=float(measurements[which].values[i]),
+            modelled=float(modelled[which][i]),
+            sigma=measurements[which].sigma,
+            residual=float(standard[which][i]),
+        )
+        for _, which, i in candidates[:SHOWN]
+    ]
+
+
+def _label(query: QueryGroup | Single, index: int, schema: Schema) -> str:
+    group, wanted = (query.group, query.index) if isinstance(query, Single) else (query, index)
+    return next(label for i, label in enumerate(group.labels(schema)) if i == wanted)
+
+
+def measured_pairs(measurements: Sequence[Measurement]) -> set[frozenset[str]]:
+    """The pairs of columns that some measured query is about.
+
+    A halfspace is about all columns at once, which tells next to nothing about any two of them.
+    """
+    sets = {names for measurement in measurements for names in _column_sets(measurement.query)}
+    return {frozenset(pair) for names in sets for pair in combinations(names, 2)}
+
+
+def _column_sets(query: QueryGroup | Single) -> set[tuple[str, ...]]:
+    group = query.group if isinstance(query, Single) else query
+    if not isinstance(group, Conjunctions):
+        return {group.attributes} if group.is_whole else set()
+    asked = [group.conjunctions[query.index]] if isinstance(query, Single) else group.conjunctions
+    return {tuple(condition.column for condition in conjunction) for conjunction in asked}

@@ -1,0 +1,113 @@
+"""Texts and numbers as a reader sees them.
+
+Names and categories are whatever a curator declared. Characters that cannot be seen, or that change
+the direction of what follows, are written as their code, so that no text looks like another one.
+"""
+
+import math
+import unicodedata
+from typing import Any
+
+from markupsafe import Markup
+
+from synth.spec.budget import UNITS_PER_RHO
+
+_UNSEEN = frozenset("\u00ad\u061c\u180e\u200b\u200e\u200f\u2060\ufeff") | frozenset(
+    chr(code)
+    for span in ((0x202A, 0x202F), (0x2061, 0x2070), (0xFFF9, 0xFFFC))
+    for code in range(*span)
+)
+_MILLIONTH = UNITS_PER_RHO // 10**6
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def visible(value: Any) -> Any:
+    """A text without characters that nobody sees; everything else, markup too, as it is."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return "".join(_visible(character) for character in value)
+
+
+def _visible(character: str) -> str:
+    # Control characters, surrogates, unassigned codes, and separators of lines and paragraphs.
+    if character in _UNSEEN or unicodedata.category(character) in {"Cc", "Cs", "Cn", "Zl", "Zp"}:
+        return f"\\u{{{ord(character):x}}}"
+    return character
+
+
+def width_of(text: str) -> int:
+    """How many columns a text takes; characters of East Asian scripts take two."""
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def shortened(text: str, width: int) -> str:
+    """A text of at most so many columns."""
+    text = visible(text)
+    if width_of(text) <= width:
+        return text
+    kept = text[:width]
+    while width_of(kept) >= width:
+        kept = kept[:-1]
+    return kept + "…"
+
+
+def whole(number: float) -> str:
+    """A number without digits after the point, in groups of three."""
+    return f"{number:,.0f}".replace("-", "−")
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Such as `1 row` or `2 rows`."""
+    return f"{whole(number)} {noun if number == 1 else plural or noun + 's'}"
+
+
+def percent(share: float) -> str:
+    """A share of the whole; what is not nothing is not written as nothing."""
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    return f"{100 * share:.1f}%"
+
+
+def percent_at_most(share: float) -> str:
+    """A bound on a share, rounded up, and with two digits where it is small."""
+    digits = 1 if share >= 0.01 else 2 if share >= 0.001 else 4
+    scale = 10 ** (digits + 2)
+    return f"{math.ceil(share * scale) / scale * 100:.{digits}f}%"
+
+
+def rounded_up(number: float, digits: int = 3) -> str:
+    """What is spent or leaks is never shown as less."""
+    return f"{math.ceil(number * 10**digits) / 10**digits:.{digits}f}"
+
+
+def rho_spent(units: int, *, aligned: bool = False) -> str:
+    """An amount as rho, rounded up to six digits after the point; all of them where aligned."""
+    return _millionths(-(-units // _MILLIONTH), aligned)
+
+
+def rho_left(units: int, *, aligned: bool = False) -> str:
+    """An amount as rho, rounded down to six digits after the point; all of them where aligned."""
+    return _millionths(units // _MILLIONTH, aligned)
+
+
+def _millionths(amount: int, aligned: bool) -> str:
+    written = "{}.{:06d}".format(*divmod(amount, 10**6))
+    return written if aligned else written.rstrip("0").rstrip(".")
+
+
+def power(number: float) -> str:
+    """Such as 10⁻⁹ or 2.5×10⁻⁷."""
+    mantissa, _, exponent = f"{number:.3g}".partition("e")
+    if not exponent:
+        mantissa, _, exponent = f"{number:.2e}".partition("e")
+    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    raised = f"10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+    return raised if mantissa == "1" else f"{mantissa}×{raised}"
+
+
+def size_of(size: int) -> str:
+    """Bytes in the unit that suits them."""
+    if size < 1000:
+        return counted(size, "byte")
+    unit = next(i for i in (1, 2, 3, 4) if size < 999_500 * 1000 ** (i - 1) or i == 4)
+    return f"{size / 1000**unit:.3g} {('kB', 'MB', 'GB', 'TB')[unit - 1]}"
