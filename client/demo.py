@@ -23,7 +23,7 @@ from client.verify import Report, verify
 DELTA = 1e-9
 CAP_EPSILON = 10.0
 EPSILON = 1.0
-FILES = ("synthetic.csv", "answers.csv", "certificate.json")
+FILES = ("synthetic.csv", "answers.csv", "report.html", "certificate.json")
 
 SHARES = (
     Share("readmitted, of severe cases", {"severity": "severe"}, {"readmitted": "yes"}),
@@ -163,13 +163,13 @@ def _explain(console: Console, report: Report) -> None:
 
 
 def _say_what_next(console: Console, folder: Path, data_dir: Path | None) -> None:
-    names = " ".join(str(folder / name) for name in ("certificate.json", *FILES[:2]))
+    names = " ".join(str(folder / name) for name in ("certificate.json", *FILES[:3]))
     # As the reader can type it: the environment's folder need not be on the path.
     scrim = "scrim" if shutil.which("scrim") else ".venv/bin/scrim"
     again = f"{scrim} up --data-dir {data_dir}" if data_dir else f"{scrim} up"
     lines = (
         "Next:",
-        f"  look at {folder / 'synthetic.csv'}, then at what it cost: "
+        f"  open {folder / 'report.html'} in a browser, then look at what it cost: "
         f"{folder / 'certificate.json'}",
         f"  change a byte somewhere, and see: {scrim} verify {names}",
         f"  start a service of your own: {again}",

@@ -145,7 +145,7 @@ class TestCertificate:
         content = (tmp_path / name).read_bytes()
         (tmp_path / name).write_bytes(content.replace(b"5", b"6", 1))
         done = subprocess.run(
-            [*SCRIM, "verify", "certificate.json", *FILES[:2]],
+            [*SCRIM, "verify", "certificate.json", *FILES[:3]],
             cwd=tmp_path,
             capture_output=True,
             text=True,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.spec.schema import Attribute, CategoricalColumn, IntegerColumn, Schema
+from synth.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
 from synth.table import Chunk, Table
 
 MAX_COLUMNS = 60
@@ -23,6 +23,7 @@ PAIR_ROWS = 100_000
 ROWS_AT_ONCE = 2**18
 
 Bars = NDArray[np.uint8]
+Number = IntegerColumn | RealColumn
 
 
 @dataclass(frozen=True)
@@ -147,11 +148,13 @@ def _categories(column: CategoricalColumn, codes: NDArray[Any]) -> _Cells:
     return _Cells(labels, note, lambda piece: place[piece])
 
 
-def _intervals(column: Any) -> _Cells:
+def _intervals(column: Number) -> _Cells:
     """The declared bins where they are few, single numbers where these are few, or equal intervals."""
     edges, note = _edges(column)
     labels = [f"[{a}, {b})" for a, b in pairwise(map(_written, edges))]
     labels[-1] = labels[-1][:-1] + "]"
+    if isinstance(column, IntegerColumn) and len(labels) == column.upper - column.lower + 1:
+        labels = [_written(edge) for edge in edges[:-1]]
     inner, missing = np.array(edges[1:-1]), len(labels)
 
     def place(piece: NDArray[Any]) -> NDArray[Any]:
@@ -167,7 +170,7 @@ def _written(number: float) -> str:
     return f"{number:.0f}" if number == int(number) and abs(number) < 1e15 else f"{number:.6g}"
 
 
-def _edges(column: Any) -> tuple[Sequence[float], str]:
+def _edges(column: Number) -> tuple[Sequence[float], str]:
     if column.bins is not None and column.size <= MAX_BINS + column.nullable:
         # The last bin of a given width may be narrower, and whole numbers divide unevenly.
         widths = [b - a for a, b in pairwise(column.edges[:-1])] or [1.0]

@@ -4,6 +4,7 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from worker.report.columns import (
     distributions,
 )
 from worker.report.guarantee import WRONG, right_at_most
-from worker.report.residuals import EDGES, measured_pairs, residuals
+from worker.report.residuals import EDGES, Residuals, columns_of, measured_pairs, residuals
 
 _FOLDER = Path(__file__).parent
 STRONGEST = 15
@@ -75,7 +76,9 @@ def render(release: Release, about: About) -> bytes:
     return page.encode()
 
 
+@cache
 def _environment() -> Environment:
+    """Everything that is written is escaped, and seen; a name that is missing is an error."""
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
@@ -255,7 +258,15 @@ def _answers(release: Release) -> _Answers | None:
     return _Answers(len(ordered), (ordered[0], ordered[len(ordered) // 2], ordered[-1]))
 
 
-def _fit(release: Release) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class _Fit:
+    """How far the model is from its measurements, in numbers and as a plot."""
+
+    found: Residuals
+    chart: Markup
+
+
+def _fit(release: Release) -> _Fit | None:
     found = residuals(release.model, release.measurements)
     if found is None:
         return None
@@ -263,8 +274,7 @@ def _fit(release: Release) -> dict[str, Any] | None:
         f"{texts.percent(found.within_two)} of {texts.counted(found.number, 'value')} lie within two "
         "standard deviations of the noise"
     )
-    chart = svg.residual_plot(found.histogram, EDGES.tolist(), title=title)
-    return {"found": found, "chart": chart}
+    return _Fit(found, svg.residual_plot(found.histogram, EDGES.tolist(), title=title))
 
 
 @dataclass(frozen=True)
@@ -282,7 +292,7 @@ class _Caveats:
 def _caveats(release: Release) -> _Caveats:
     schema: Schema = release.model.schema
     noisy = sorted(m.sigma for m in release.measurements if m.sigma > 0)
-    told = {name for m in release.measurements for name in _attributes_of(m.query)}
+    told = columns_of(release.measurements)
     return _Caveats(
         small=2 * noisy[len(noisy) // 2] if noisy else None,
         unasked=[column.name for column in schema.attributes if column.name not in told],
@@ -294,8 +304,3 @@ def _caveats(release: Release) -> _Caveats:
             and release.model.model.kind != "rows"
         ],
     )
-
-
-def _attributes_of(query: Any) -> tuple[str, ...]:
-    group = getattr(query, "group", query)
-    return tuple(group.attributes)

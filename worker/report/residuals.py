@@ -164,6 +164,12 @@ def measured_pairs(measurements: Sequence[Measurement]) -> set[frozenset[str]]:
     return {frozenset(pair) for names in sets for pair in combinations(names, 2)}
 
 
+def columns_of(measurements: Sequence[Measurement]) -> set[str]:
+    """The columns that some measured query is about."""
+    groups = {m.query.group if isinstance(m.query, Single) else m.query for m in measurements}
+    return {name for group in groups for name in group.attributes}
+
+
 def _column_sets(query: QueryGroup | Single) -> set[tuple[str, ...]]:
     group = query.group if isinstance(query, Single) else query
     if not isinstance(group, Conjunctions):

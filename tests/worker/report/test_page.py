@@ -1,0 +1,250 @@
+"""The report as a whole: complete, harmless, small, and the same whenever it is written."""
+
+import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synth.privacy.journal import MemoryJournal
+from synth.run import Release, run
+from synth.spec.population import Protection
+from synth.spec.release import ReleaseSpec
+from synth.spec.schema import Schema
+from synth.table import Table
+from tests.support import (
+    PROTECTIONS,
+    REPLACE_ONE,
+    coded_schema,
+    coded_table,
+    public_table,
+    random_rows,
+    release,
+)
+from tests.worker.report.support import DELTA, Page, about, drawn_rows, made_release
+from worker.report import render
+
+SIZES = {"a": 2, "b": 3, "c": 4}
+SCHEMA = coded_schema(SIZES)
+ALWAYS = ["released", "protected", "guarantee", "budget", "fit", "accuracy", "caution", "cite"]
+OF_ROWS = ["columns", "dependence"]
+KINDS: dict[str, dict[str, Any]] = {
+    "histogram": {"name": "mwem", "rounds": 2},
+    "histogram, single queries": {"name": "pep", "select": "queries", "rounds": 2},
+    "noisy marginals": {"name": "gaussian"},
+    "noisy marginals, raw": {"name": "gaussian", "consistent": False},
+    "product": {"name": "relaxed_projection", "components": 20, "steps": 20},
+    "support": {"name": "pmw_pub", "rounds": 2, "screen": {"share": 0.1, "max_error": 1.0}},
+    "rows": {"name": "private_gsd", "mode": "one_shot", "rows": 50, "generations": 50},
+}
+
+
+def carry_out(
+    spec: ReleaseSpec,
+    table: Table,
+    journal: MemoryJournal | None = None,
+    protection: Protection = REPLACE_ONE,
+) -> Release:
+    public = public_table(table.schema) if spec.mechanism.needs_public_data else None
+    return run(spec, table, journal, protection=protection, delta=DELTA, public=public)
+
+
+@pytest.mark.parametrize("mechanism", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize(
+    ("sizes", "rows", "k"),
+    [(SIZES, 60, 2), ({"only": 3}, 20, 1), ({"constant": 1}, 20, 1), ({"a": 1, "b": 30}, 0, 2)],
+    ids=["plain", "one column", "one value", "no rows"],
+)
+def test_every_kind_of_model_has_its_report(
+    mechanism: dict[str, Any], sizes: dict[str, int], rows: int, k: int
+) -> None:
+    schema = coded_schema(sizes)
+    spec = release(mechanism, workload=[{"type": "marginals", "k": k}])
+    done = carry_out(spec, coded_table(schema, random_rows(sizes, rows)))
+    provenance = "a test" if spec.mechanism.needs_public_data else None
+    page = Page(render(done, about(spec, REPLACE_ONE, provenance=provenance)))
+    expected = [*ALWAYS[:4], *(OF_ROWS if spec.rows else []), *ALWAYS[4:6]]
+    expected += ["public"] if provenance else []
+    assert list(page.headings) == [*expected, *ALWAYS[6:]]
+    links = [value for _, name, value in page.attributes if name == "href"]
+    assert {link for link in links if link != "#budget"} | {"#budget"} == {
+        f"#{name}" for name in page.headings
+    }
+    assert spec.mechanism.paper in page.text and "nan" not in page.text.lower().split()
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda p: f"{p.unit}-{p.relation}")
+def test_it_says_who_is_protected(protection: Protection) -> None:
+    spec = release({"name": "mwem"})
+    text = Page(render(made_release(SCHEMA, spec), about(spec, protection))).text
+    assert f"one {protection.unit}" in text
+    assert ("replaced by another" in text) == (protection.relation == "replace_one")
+    assert (f"up to {protection.rows}." in text) == (protection.unit != "row")
+
+
+def test_what_was_bought_is_shown() -> None:
+    spec = release({"name": "mwem", "rounds": 2}, outputs={"rows": 50, "certify": {}})
+    done = carry_out(spec, coded_table(SCHEMA, random_rows(SIZES, 60)))
+    text = Page(render(done, about(spec))).text
+    assert "With probability 95.0%, no answer of the released rows" in text
+    assert "Bounding the error of the released rows" in text
+    without = release({"name": "mwem"})
+    assert (
+        "No bound on the error was bought"
+        in Page(render(made_release(SCHEMA, without), about(without))).text
+    )
+
+
+def test_the_budget_before_and_after() -> None:
+    spec = release({"name": "mwem"})
+    text = Page(render(made_release(SCHEMA, spec), about(spec))).text
+    for amount in ("0.300000", "0.100000", "0.400000", "1.600000", "1.500000"):
+        assert amount in text
+    dry = Page(render(made_release(SCHEMA, spec), about(spec, balance=None, is_dry_run=True))).text
+    assert "This is a dry run" in dry and "A dry run is not charged" in dry
+
+
+def test_a_replayed_journal_gives_the_same_page_whatever_the_rows() -> None:
+    """Nothing but priced outcomes is in it (docs/privacy.md, sections 2 and 7)."""
+    spec = release({"name": "mwem", "rounds": 2}, outputs={"rows": 50, "certify": {}})
+    journal = MemoryJournal()
+    first = carry_out(spec, coded_table(SCHEMA, random_rows(SIZES, 60)), journal)
+    again = carry_out(spec, coded_table(SCHEMA, random_rows(SIZES, 90, seed=1)), journal)
+    assert render(first, about(spec)) == render(again, about(spec))
+
+
+def test_it_depends_on_nothing_else() -> None:
+    spec = release({"name": "mwem"})
+    content = render(made_release(SCHEMA, spec), about(spec))
+    page = Page(content)
+    assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object", "form"}
+    assert all(
+        value.startswith("#") for _, name, value in page.attributes if name in {"href", "src"}
+    )
+    assert not re.search(rb"url\(|@import|//", content)
+    assert ("meta", ("http-equiv", "content")) in page.tags
+
+
+def test_it_can_be_read_out() -> None:
+    spec = release({"name": "mwem"})
+    content = render(made_release(SCHEMA, spec), about(spec)).decode()
+    assert content.count("<svg") == content.count('role="img"') == len(SIZES) + 3
+    assert all(part.startswith("<title>") for part in re.findall(r"<svg[^>]*>(.{7})", content))
+    assert content.count("<h1") == 1 and '<html lang="en">' in content
+    for table in re.findall(r"<table.*?</table>", content, re.DOTALL):
+        assert 'scope="' in table
+    ids = [value for _, name, value in Page(content.encode()).attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+
+
+def wide_schema(columns: int) -> Schema:
+    long = [
+        f"category {j} of a list in which everything is spelled out at length" for j in range(99)
+    ]
+    return Schema.model_validate(
+        {
+            "columns": [
+                {"name": f"{'a long name ' * 9}{i}", "type": "categorical", "values": long}
+                if i % 2
+                else {
+                    "name": f"n{i}",
+                    "type": "real",
+                    "lower": 0,
+                    "upper": 1,
+                    "bins": {"count": 40},
+                }
+                for i in range(columns)
+            ]
+        }
+    )
+
+
+def test_wide_tables_stay_small() -> None:
+    schema = wide_schema(55)
+    spec = release({"name": "mwem"})
+    made = made_release(schema, spec, rows=500)
+    content = render(replace(made, measurements=made.measurements[:5]), about(spec))
+    assert len(content) < 300_000
+    wider = wide_schema(90)
+    made = made_release(wider, spec, rows=500)
+    content = render(replace(made, measurements=made.measurements[:5]), about(spec))
+    assert len(content) < 400_000
+    assert "the first 60 of 90 columns" in Page(content).text
+
+
+NASTY = st.one_of(
+    st.sampled_from(
+        [
+            "<script>alert(1)</script>",
+            '"><img src=x onerror=alert(1)>',
+            "</style></title></svg><b>",
+            "{{ 7 * 7 }}{% raw %}",
+            "&lt;b&gt; &amp;amp; &#60;",
+            "<!-- ]]> <![CDATA[",
+            "\u202egnp.exe\u2066",
+            "x\x00\x0b\ufffe",
+            "javascript:alert(1)",
+        ]
+    ),
+    st.text(min_size=1, max_size=30),
+)
+
+
+@cache
+def harmless_elements() -> list[tuple[str, tuple[str, ...]]]:
+    return elements(rendered([f"text {i}" for i in range(8)]))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(NASTY, min_size=8, max_size=8, unique=True))
+def test_no_text_becomes_markup(texts: list[str]) -> None:
+    """Whatever names and categories are: the same elements, and the texts as texts."""
+    page = rendered(texts)
+    assert elements(page) == harmless_elements()
+    # These are written in full, apart from what nobody could see.
+    for text in texts[:3]:
+        assert not text.isprintable() or text in page.text
+    assert not set("\x00\x0b\u202e\u2066\ufffe").intersection(page.text)
+
+
+def elements(page: Page) -> list[tuple[str, tuple[str, ...]]]:
+    """Its elements with their attributes; how long labels stand is a matter of their class."""
+    return [(tag, tuple(n for n in names if n != "class")) for tag, names in page.tags]
+
+
+def rendered(texts: list[str]) -> Page:
+    """A page with these texts in every place that a curator fills."""
+    dataset, population, provenance, first, second, *values = texts
+    names = [re.sub(r"[\x00-\x1f]", "?", name) + str(i) for i, name in enumerate((first, second))]
+    columns = [
+        {"name": name, "type": "categorical", "values": values, "other": values[0]}
+        for name in names
+    ]
+    schema = Schema.model_validate({"columns": columns})
+    named = [{"type": "marginals", "attributes": [names]}]
+    spec = release({"name": "pep_pub", "measure": named}, workload=named)
+    told = {"dataset": dataset, "population": population, "provenance": provenance}
+    return Page(render(made_release(schema, spec), about(spec, **told)))
+
+
+def test_columns_without_measurements_are_named() -> None:
+    spec = release({"name": "mwem"})
+    made = made_release(SCHEMA, spec)
+    some = replace(made, measurements=made.measurements[:1])
+    assert "Nothing was measured about c." in Page(render(some, about(spec))).text
+    assert "Nothing was measured about" not in Page(render(made, about(spec))).text
+    none = Page(render(replace(made, measurements=[]), about(spec)))
+    assert "Nothing was measured with noise" in none.text
+
+
+def test_many_rows_are_counted_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = release({"name": "mwem"})
+    made = replace(made_release(SCHEMA, spec), rows=drawn_rows(SCHEMA, 1000))
+    whole = render(made, about(spec))
+    monkeypatch.setattr("worker.report.columns.ROWS_AT_ONCE", 7)
+    assert render(made, about(spec)) == whole
+    monkeypatch.setattr("worker.report.columns.PAIR_ROWS", 300)
+    assert "Computed on 250 of the rows" in Page(render(made, about(spec))).text
