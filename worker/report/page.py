@@ -14,6 +14,7 @@ from markupsafe import Markup
 from synth.run import Release
 from synth.spec.budget import epsilon_of_units
 from synth.spec.schema import CategoricalColumn, Schema
+from synth.spec.workload.bins import has_bin_for_each_number
 from worker.report import svg, texts, words
 from worker.report.about import About
 from worker.report.balance import Balance
@@ -301,6 +302,7 @@ def _caveats(release: Release) -> _Caveats:
             for column in schema.attributes
             if not isinstance(column, CategoricalColumn)
             and column.bins is not None
+            and not has_bin_for_each_number(column)
             and release.model.model.kind != "rows"
         ],
     )

@@ -24,6 +24,8 @@ LETTERS, SMALL_LETTERS = 11, 9
 PLOT = 92
 LEVELS = 10
 """How many shades a heat map has."""
+FEW = 12
+"""Up to so many columns, a heat map has room for numbers."""
 
 
 def element(name: str, *children: Child, **attributes: float | str) -> Markup:
@@ -118,22 +120,23 @@ def heat_map(
 ) -> Markup:
     """Pairs of names below the diagonal; those that are not `whole` have a smaller square."""
     number = len(names)
-    cell = 38 if number <= 12 else 22 if number <= 24 else 13
+    cell = 38 if number <= FEW else 22 if number <= 24 else 13
     letters = LETTERS if number <= 24 else SMALL_LETTERS
     margin = letters * 0.62 * NAME_CHARACTERS + 8
     shades: list[list[str]] = [[] for _ in range(LEVELS + 1)]
     values = []
     for first, second, strength in strengths:
+        is_whole = (first, second) in whole
         level = min(LEVELS, round(strength * LEVELS))
-        gap = 1 if (first, second) in whole else math.ceil(cell / 3.5)
+        if number <= FEW and not is_whole:
+            level = min(level, LEVELS // 2)  # its number is written across square and paper
+        gap = 1 if is_whole else math.ceil(cell / 3.5)
         x, y, side = margin + first * cell + gap, (second - 1) * cell + gap, cell - 2 * gap
         shades[level].append(f"M{_number(x)} {y}h{side}v{side}h-{side}z")
-        if number <= 12:
-            at = {"x": x + side / 2, "y": (second - 0.5) * cell + 4}
-            is_deep = level > LEVELS / 2 and gap == 1
-            values.append(
-                element("text", f"{strength:.2f}", **at, class_="c d" if is_deep else "c")
-            )
+        if number <= FEW:
+            middle, base = margin + (first + 0.5) * cell, (second - 0.5) * cell + 4
+            look = "c d" if level > LEVELS / 2 else "c"
+            values.append(element("text", f"{strength:.2f}", x=middle, y=base, class_=look))
     marks = [
         element("path", d="".join(paths), class_=f"s{level}")
         for level, paths in enumerate(shades)
@@ -150,8 +153,8 @@ def heat_map(
             turned = f"translate({_number(base)} {_number(floor + 6)}) rotate(-90)"
             marks.append(element("text", label, transform=turned, class_="e"))
     width, height = margin + floor + 2, floor + margin
-    look = {} if letters == LETTERS else {"class_": "small"}
-    return _chart((width, height), title, [*marks, *values], width=width, **look)
+    size = {} if letters == LETTERS else {"class_": "small"}
+    return _chart((width, height), title, [*marks, *values], width=width, **size)
 
 
 def residual_plot(shares: Sequence[float], edges: Sequence[float], *, title: str) -> Markup:
