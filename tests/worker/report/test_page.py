@@ -37,7 +37,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "noisy marginals": {"name": "gaussian"},
     "noisy marginals, raw": {"name": "gaussian", "consistent": False},
     "product": {"name": "relaxed_projection", "components": 20, "steps": 20},
-    "support": {"name": "pmw_pub", "rounds": 2, "screen": {"share": 0.1, "max_error": 1.0}},
+    "support": {"name": "pmw_pub", "rounds": 2},
     "rows": {"name": "private_gsd", "mode": "one_shot", "rows": 50, "generations": 50},
 }
 
@@ -96,6 +96,19 @@ def test_what_was_bought_is_shown() -> None:
         "No bound on the error was bought"
         in Page(render(made_release(SCHEMA, without), about(without))).text
     )
+
+
+def test_the_screen_of_public_data_is_shown() -> None:
+    screened = {"name": "pmw_pub", "rounds": 2, "screen": {"share": 0.1, "max_error": 1.0}}
+    # With so many rows no noise takes the error beyond one.
+    table = coded_table(SCHEMA, random_rows(SIZES, 1000))
+    for mechanism, words in (
+        (screened, "The release would have stopped above 100.0%"),
+        ({"name": "pmw_pub", "rounds": 2}, "No part of the budget was spent on measuring"),
+    ):
+        spec = release(mechanism)
+        text = Page(render(carry_out(spec, table), about(spec, provenance="a census"))).text
+        assert words in text and "as declared: a census" in text
 
 
 def test_the_budget_before_and_after() -> None:
