@@ -205,7 +205,7 @@ def _about(context: Context, order: Order, artifacts: Mapping[str, Written]) -> 
         population=order.population_name,
         asked_on=order.asked_at.astimezone(UTC).date(),
         spec=order.spec,
-        protection=order.protection,
+        protection=order.subject.protection,
         delta=order.delta,
         files=[
             report.ReleasedFile(name, written.stored.size, written.stored.sha256)

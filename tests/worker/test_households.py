@@ -257,7 +257,7 @@ class TestBothTables:
         tables = {f"synthetic_{table}" for table in ("groups", "individuals")}
         assert names == {
             *(f"{name}.{form}" for name in (*tables, "answers") for form in ("csv", "parquet")),
-            *("model", "certificate.json"),
+            *("model", "report.html", "certificate.json"),
         }
         files = {name: stack.artifact(released, name) for name in names}
         check_that_they_join(

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
+from synth.spec.two_level import LinkedSchema
 from synth.table import Chunk, Table
+from synth.table.linking import starts_of_groups
 
 MAX_COLUMNS = 60
 """More than that many columns are not shown: the page must stay readable."""
@@ -64,8 +66,17 @@ class _Cells:
 
 
 def distributions(schema: Schema, rows: Chunk) -> list[Distribution]:
-    """The distribution of each of the first columns."""
-    return [_distribution(column, schema, rows) for column in schema.attributes[:MAX_COLUMNS]]
+    """The distribution of each of the first columns; those of groups are counted in groups."""
+    shown = schema.attributes[:MAX_COLUMNS]
+    if not isinstance(schema, LinkedSchema):
+        return [_distribution(column, schema, rows[column.name]) for column in shown]
+    of_groups, starts = set(schema.group_attributes), starts_of_groups(rows[schema.key])
+    return [
+        _distribution(
+            column, schema, rows[column.name], starts if column.name in of_groups else None
+        )
+        for column in shown
+    ]
 
 
 def dependences(columns: Sequence[Distribution]) -> list[Dependence]:
@@ -96,18 +107,19 @@ def cramers_v(first: Bars, second: Bars) -> float:
     return min(1.0, math.sqrt(max(0.0, phi - bias) / (levels - 1)))
 
 
-def _distribution(column: Attribute, schema: Schema, rows: Chunk) -> Distribution:
-    """Count a column piece by piece; there may be very many rows."""
-    values = rows[column.name]
+def _distribution(
+    column: Attribute, schema: Schema, values: NDArray[Any], counted: NDArray[Any] | None = None
+) -> Distribution:
+    """Count a column piece by piece; there may be very many rows. Only some are `counted`, if given."""
     cells = (
         _categories(column, values) if isinstance(column, CategoricalColumn) else _intervals(column)
     )
     counts = np.zeros(len(cells.labels) + 1, np.int64)
-    for piece in _numbers(column, schema, values):
+    for piece in _numbers(column, schema, values if counted is None else values[counted]):
         counts += np.bincount(cells.of(piece), minlength=len(counts))
     few = values[:: -(-len(values) // PAIR_ROWS)]
     bars = np.concatenate([cells.of(piece) for piece in _numbers(column, schema, few)])
-    shares = (counts / len(values)).tolist()
+    shares = (counts / counts.sum()).tolist()
     return Distribution(
         name=column.name,
         labels=cells.labels,

@@ -14,7 +14,9 @@ from markupsafe import Markup
 from synth.run import Release
 from synth.spec.budget import epsilon_of_units
 from synth.spec.schema import CategoricalColumn, Schema
+from synth.spec.two_level import LinkedSchema
 from synth.spec.workload.bins import has_bin_for_each_number
+from synth.table.linking import starts_of_groups
 from worker.report import svg, texts, words
 from worker.report.about import About
 from worker.report.balance import Balance
@@ -66,6 +68,7 @@ def render(release: Release, about: About) -> bytes:
                 (wrong, right_at_most(release.certificate["rho_units"], wrong)) for wrong in WRONG
             ],
             rows_found=release.model.rows,
+            rows_are="groups" if isinstance(release.model.schema, LinkedSchema) else "rows",
             operations=_operations(release.certificate["operations"]),
             account=_account(about, release.certificate["rho_units"]),
             shown=_shown_rows(release),
@@ -172,6 +175,8 @@ class _Rows:
     """What is shown of the released rows."""
 
     number: int
+    groups: int | None
+    """How many groups the rows are in, where they are linked."""
     columns: int
     charts: list[tuple[Distribution, Markup]]
     heat_map: Markup | None
@@ -199,6 +204,9 @@ def _shown_rows(release: Release) -> _Rows | None:
     strongest = sorted(pairs, key=lambda pair: -pair.strength)[:STRONGEST]
     return _Rows(
         number=len(next(iter(rows.values()))),
+        groups=len(starts_of_groups(rows[schema.key]))
+        if isinstance(schema, LinkedSchema)
+        else None,
         columns=len(schema.attributes),
         charts=[(column, _column_chart(column)) for column in columns],
         heat_map=_heat_map(columns, pairs, measured) if pairs else None,

@@ -24,8 +24,10 @@ from tests.support import (
     random_rows,
     release,
 )
+from tests.synth.linked import Household, household, linked_table, two_level_schema
 from tests.worker.report.support import DELTA, Page, about, drawn_rows, made_release
 from worker.report import render
+from worker.report.columns import distributions
 
 SIZES = {"a": 2, "b": 3, "c": 4}
 SCHEMA = coded_schema(SIZES)
@@ -74,6 +76,25 @@ def test_every_kind_of_model_has_its_report(
         f"#{name}" for name in page.headings
     }
     assert spec.mechanism.paper in page.text and "nan" not in page.text.lower().split()
+
+
+@pytest.mark.parametrize("name", ["h_mwem", "h_gem"])
+def test_groups_are_counted_as_groups(name: str) -> None:
+    schema = two_level_schema({"town": 2}, {"sex": 2}, size=2).linked
+    # Every group in town 1 has two individuals, so two thirds of these live there and half the groups.
+    homes: list[Household] = [((0,), ((0,),)), ((1,), ((0,), (1,)))] * 5000
+    spec = release(
+        {"name": name, "rounds": 2},
+        workload=[{"type": "hierarchical", "k": 2}],
+        budget={"rho": 100.0},
+        outputs={"rows": 1000, "certify": {}},
+    )
+    done = carry_out(spec, linked_table(schema, homes), protection=household(2))
+    page = Page(render(done, about(spec, household(2))))
+    assert list(page.headings) == [*ALWAYS[:4], *OF_ROWS, *ALWAYS[4:]]
+    assert "in 1,000 groups, 2 columns" in page.text and "Groups behind it" in page.text
+    (town,) = (each for each in distributions(schema, done.rows or {}) if each.name == "town")
+    assert town.shares == pytest.approx([0.5, 0.5], abs=0.08)
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda p: f"{p.unit}-{p.relation}")
