@@ -7,7 +7,7 @@ docs/defaults.md.
 """
 
 import math
-from itertools import combinations
+from itertools import accumulate, combinations
 
 from synth.spec.budget import rho_of_units
 from synth.spec.mechanism.base import Setting
@@ -35,6 +35,21 @@ def by_forecast_error(setting: Setting, *, highest: int = MAX_ORDER) -> list[Gro
     affordable = [choice for choice in choices if _queries(choice, setting) <= MAX_MEASURED]
     best = min(affordable or choices[:1], key=lambda choice: forecast(marginals, choice, setting))
     return [*best, *others]
+
+
+def smallest_pairs(setting: Setting) -> list[Group]:
+    """The pairs below the asked marginals, the smallest first, as many as a fit can take.
+
+    Of marginals about single columns, these; other groups as asked.
+    """
+    marginals = [group for group in setting.asked if isinstance(group, MarginalGroup)]
+    others = [group for group in setting.asked if not isinstance(group, MarginalGroup)]
+    below = _below(marginals, 2)
+    pairs = [group for group in below if len(group.attributes) == 2] or below
+    pairs.sort(key=lambda group: group.size(setting.schema))
+    cells = accumulate(group.size(setting.schema) for group in pairs)
+    kept = [pair for pair, so_far in zip(pairs, cells, strict=True) if so_far <= MAX_MEASURED]
+    return [*(kept or pairs[:1]), *others]
 
 
 def forecast(asked: list[MarginalGroup], measured: list[MarginalGroup], setting: Setting) -> float:

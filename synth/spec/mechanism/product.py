@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from synth.spec.budget import rho_of_units
 from synth.spec.mechanism.adaptive import AdaptiveSpec, columns_of
 from synth.spec.mechanism.base import MechanismSpec, OneShotSpec, Setting, one_way_apart
-from synth.spec.mechanism.orders import by_forecast_error
+from synth.spec.mechanism.orders import by_forecast_error, smallest_pairs
 from synth.spec.memory import (
     BYTES_PER_QUERY,
     DOUBLE,
@@ -212,6 +212,10 @@ class GemPlus(AdaptiveMixtureSpec, NetworkSpec):
     """Upper bound on the optimiser's steps in each round."""
     learning_rate: Rate = 0.003
     """Step size of the optimiser (Adam)."""
+
+    def choose_measured(self, setting: Setting) -> list[Group]:
+        """Pairs: the rounds find out which of them are worth their noise."""
+        return smallest_pairs(setting)
 
     def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
         """As many measurements in a round as there are columns: few fits, and no round for one alone.

@@ -243,6 +243,20 @@ def test_nothing_is_measured_that_takes_a_fit_too_long() -> None:
     assert {len(group.attributes) for group in planned.measured} == {1, 2}
 
 
+def test_gem_plus_chooses_among_the_smallest_pairs() -> None:
+    spec = release({"name": "gem_plus"}, workload=TRIPLES, expected_rows=10)
+    assert {len(names) for names in measured(spec, schema(5))} == {2}
+    sizes = [10, 900, 900, 20, 2]
+    column = {"type": "integer", "lower": 0, "nullable": False, "bins": {"width": 1}}
+    columns = [{**column, "name": f"c{i}", "upper": n - 1} for i, n in enumerate(sizes)]
+    uneven = Schema.model_validate({"columns": columns})
+    found = measured(spec, uneven)
+    assert found[0] == ("c0", "c4")
+    assert ("c0", "c2") in found and ("c1", "c2") not in found
+    ones = release({"name": "gem_plus"}, workload=[{"type": "marginals", "k": 1}])
+    assert measured(ones, schema(2)) == [("c0",), ("c1",)]
+
+
 def test_a_number_without_bins_cannot_be_released() -> None:
     asked = [{"type": "marginals", "attributes": [["c0", "c1"]]}]
     check(release({"name": "gaussian"}, workload=asked), unbinned())
