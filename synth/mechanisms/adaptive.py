@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -69,7 +69,7 @@ def adaptive_measurements(job: Job, spec: AdaptiveSpec, learner: Learner) -> Non
         before, answers = answers, learner.answer(job.candidates)
         change = job.rows * np.abs(answers - before)
         of_chosen = np.add.reduceat(change, job.candidates.candidates(among))[chosen]
-        noise = [MEAN_NOISE * m.sigma * m.query.size for m in newest]
+        noise = [total_noise(m.sigma, m.query.size, spec.noise_power) for m in newest]
         schedule.note(learnt=of_chosen.sum() > sum(noise))
         finished += 1
     job.progress(finished, finished)
@@ -79,6 +79,14 @@ def _open(job: Job, plan: Rounds) -> list[Measurement]:
     """Measure the distributions of single columns once, if the plan has a budget for it."""
     opened = compile_groups(plan.opened, job.schema)
     return [job.door.measure(group, budget=plan.opening) for group in opened.groups]
+
+
+def total_noise(sigma: Any, cells: Any, power: float) -> Any:
+    """sqrt(2/pi) sigma n: what noise alone makes of the errors of n cells, of one or many marginals.
+
+    With a power below one, what it leaves after a fit that smooths.
+    """
+    return MEAN_NOISE * sigma * cells**power
 
 
 class BeyondNoise:
@@ -94,10 +102,11 @@ class BeyondNoise:
         self._weights = np.array(weights)[group] // math.gcd(*weights)
         moved = job.candidates.sensitivities(spec.select, job.door.protection)
         sizes = np.diff([*starts, job.candidates.size])
-        self._noise_at_one_rho = MEAN_NOISE * sizes * np.sqrt([m.l2_squared / 2 for m in moved])
+        sigmas = np.sqrt([m.l2_squared / 2 for m in moved])
+        self._noise_at_one_rho = total_noise(sigmas, sizes, spec.noise_power)
 
     def score(self, measure: int) -> TotalError:
-        """w (total error - sqrt(2/pi) sigma n), where sigma is what so many units will buy."""
+        """w (total error - total noise), where sigma is what so many units will buy."""
         return TotalError(self._weights, self._noise_at_one_rho / math.sqrt(rho_of_units(measure)))
 
 

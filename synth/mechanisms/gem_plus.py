@@ -5,8 +5,10 @@ and the budget of McKenna, Mullins, Sheldon, Miklau (2022), AIM, arXiv 2201.1267
 Algorithm: measure all one-way marginals; then select by weighted total error beyond the noise, measure,
 train on all measurements; halve the noise when a round teaches no more than noise, until the budget is
 used up.
-Departures: the loss, and when it is small enough, are those of synth/mechanisms/projection.py; the
-candidates are pairs below what is asked unless named (docs/defaults.md).
+Departures: the loss, and when it is small enough, are those of synth/mechanisms/projection.py. Since it
+smooths, noise on n cells counts as sqrt(n) of them, in the score and in whether a round taught anything
+(AIM: n). A round measures as many marginals as there are columns. The candidates are pairs below what is
+asked unless named (docs/defaults.md).
 """
 
 from synth.mechanisms.adaptive import adaptive_measurements

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,8 +13,6 @@ from synth.spec.schema import Schema
 from synth.spec.workload import Group, MarginalGroup, TreeGroup
 
 DEFAULT_ROUNDS = 20
-MEASUREMENTS_PER_COLUMN = 16
-"""AIM's upper bound on its measurements, for each column."""
 OPENING_LEVELS = 5
 """Levels of the trees by which numbers without bins are opened."""
 
@@ -22,9 +20,15 @@ OPENING_LEVELS = 5
 class AdaptiveSpec(MechanismSpec):
     """Parameters of the Adaptive Measurements loop (Liu, Vietri, Wu 2021, algorithm 1)."""
 
+    measurements_per_column: ClassVar[int] = 16
+    """How many measurements annealed rounds make at most, for each column (AIM's T = 16 d)."""
+    noise_power: ClassVar[float] = 1.0
+    """What noise adds up to over n cells of a fitted marginal grows as this power of n: 1 where a fit
+    follows the noise of every cell, as AIM assumes; less where it smooths."""
+
     rounds: Annotated[int, Field(ge=1, le=10_000)] | None = None
     """Number of rounds of select, measure, update; where they are annealed, at most so many. Where not
-    given: one per candidate, to a limit; where they are annealed, for 16 measurements per column."""
+    given: one per candidate, to a limit; where they are annealed, for a number of measurements per column."""
     schedule: Literal["equal", "annealed"] = "equal"
     """`equal`: every round has the same budget. `annealed`, as in AIM: half the noise, for four times
     the budget, from the round on after one that changed the model no more than noise would have;
@@ -61,7 +65,7 @@ class AdaptiveSpec(MechanismSpec):
         rounds, per_round = self.default_pace(measured, setting)
         per_round = self.per_round or max(1, min(per_round, candidates))
         if self.schedule == "annealed":
-            rounds = math.ceil(MEASUREMENTS_PER_COLUMN * len(columns_of(measured)) / per_round)
+            rounds = math.ceil(self.measurements_per_column * len(columns_of(measured)) / per_round)
         else:
             rounds = max(1, min(rounds, candidates))
         return self.rounds or rounds, per_round

@@ -127,6 +127,9 @@ class GenerativeNetwork(OneShotMixtureSpec, NetworkSpec):
 class AdaptiveMixtureSpec(AdaptiveSpec, MixtureSpec):
     """A mixture that is fitted again after every round."""
 
+    noise_power: ClassVar[float] = 0.5
+    """A mixture smooths: what noise leaves of a large table is far less than the noise itself."""
+
     opening_share: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Share of the budget for measuring all one-way marginals once, before the first round."""
 
@@ -195,6 +198,7 @@ class GemPlus(AdaptiveMixtureSpec, NetworkSpec):
         "GEM+ (2025), arXiv 2511.09672: the network of Liu, Vietri, Wu (2021), with the selection and "
         "the budget of McKenna et al. (2022), AIM"
     )
+    measurements_per_column: ClassVar[int] = 8
 
     name: Literal["gem_plus"]
     """Always `gem_plus`."""

@@ -17,7 +17,7 @@ from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_groups
 from synth.spec.budget import UNITS_PER_RHO
-from synth.spec.mechanism import AdaptiveSpec, AnnealedRounds, Mwem
+from synth.spec.mechanism import AdaptiveSpec, AnnealedRounds, Mwem, RapSoftmax
 from synth.spec.workload import Group, MarginalGroup
 from tests.support import REPLACE_ONE, coded_schema, coded_table
 
@@ -105,6 +105,13 @@ class TestBeyondNoise:
         sigma = done.door.measure(done.candidates.groups[4], budget=units).sigma
         wanted = [math.sqrt(2 / math.pi) * sigma * cells for cells in (2, 3, 4, 6, 24)]
         assert self.score(units).offsets.tolist() == pytest.approx(wanted)
+
+    def test_a_fit_that_smooths_leaves_less_of_the_noise(self) -> None:
+        sharp = BeyondNoise(job(CLOSURE, MemoryJournal()), spec()).score(10**9).offsets
+        smooth = RapSoftmax(name="rap_softmax", score="total_error")
+        found = BeyondNoise(job(CLOSURE, MemoryJournal()), smooth).score(10**9).offsets
+        wanted = sharp / np.sqrt([2, 3, 4, 6, 24])
+        assert found.tolist() == pytest.approx(wanted.tolist())
 
     def test_single_queries_have_the_weight_of_their_marginal_and_their_own_noise(self) -> None:
         score = self.score(UNITS_PER_RHO, select="queries")
