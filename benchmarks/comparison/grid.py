@@ -1,12 +1,14 @@
 """Many releases, one after the other, each written down as soon as it is done."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.comparison.job import CATALOGUE, count_truth, fingerprint, run_job
-from benchmarks.comparison.outcomes import Outcome, Task, append, read
-from benchmarks.comparison.problem import Comparison
+from benchmarks.comparison.outcomes import Found, Task, append, read_fields
+from benchmarks.comparison.problem import Comparison, Problem
 from synth.spec.errors import SpecError
 
 
@@ -28,42 +30,55 @@ class Grid:
                         yield Task(comparison.name, mechanism, epsilon, run)
 
 
+Judge = Callable[..., Found]
+"""Runs a release of some problem, and compares it with the truth (see `run_job`)."""
+
+
+def judge_rows(problem: Problem) -> Judge:
+    """Of releases of one table; the truth is counted once."""
+    return partial(run_job, problem, count_truth(problem))
+
+
 def run_grid(
-    comparisons: Sequence[Comparison], grid: Grid, *, results: Path, again: bool = False
+    comparisons: Sequence[Comparison],
+    grid: Grid,
+    *,
+    results: Path,
+    again: bool = False,
+    judge: Callable[[Any], Judge] = judge_rows,
+    competitors: Collection[str] = CATALOGUE,
 ) -> None:
     """Run every task that the file has no outcome of; with `again`, all of them."""
     # Taken at the start, because that is the code in memory, whatever is edited meanwhile.
     code = fingerprint()
     for comparison in comparisons:
-        done = {} if again else read(results)
+        done = {} if again else read_fields(results)
         tasks = [task for task in grid.tasks(comparison) if task not in done]
-        known = keep_known(task.mechanism for task in tasks)
-        _run_tasks(comparison, [t for t in tasks if t.mechanism in known], results, code=code)
+        known = keep_known((task.mechanism for task in tasks), competitors)
+        left = [task for task in tasks if task.mechanism in known]
+        if left:
+            _run_tasks(comparison, left, results, run=judge(comparison.load()), code=code)
 
 
-def keep_known(mechanisms: Iterable[str]) -> list[str]:
+def keep_known(mechanisms: Iterable[str], competitors: Collection[str] = CATALOGUE) -> list[str]:
     """The mechanisms that the catalogue has; the others are named."""
     distinct = dict.fromkeys(mechanisms)
     for mechanism in distinct:
-        if mechanism not in CATALOGUE:
+        if mechanism not in competitors:
             print(f"{mechanism} is left out: the catalogue has no such mechanism", flush=True)
-    return [mechanism for mechanism in distinct if mechanism in CATALOGUE]
+    return [mechanism for mechanism in distinct if mechanism in competitors]
 
 
-def _run_tasks(comparison: Comparison, tasks: list[Task], results: Path, *, code: str) -> None:
-    if not tasks:
-        return
-    problem = comparison.load()
-    truth = count_truth(problem)
+def _run_tasks(
+    comparison: Comparison, tasks: list[Task], results: Path, *, run: Judge, code: str
+) -> None:
     for number, task in enumerate(tasks, start=1):
         described = (
             f"{task.comparison} {number}/{len(tasks)}: {task.mechanism}, epsilon {task.epsilon:g}, "
             f"run {task.run}"
         )
         try:
-            outcome = run_job(
-                problem,
-                truth,
+            outcome = run(
                 mechanism=task.mechanism,
                 parameters=comparison.parameters.get(task.mechanism, {}),
                 epsilon=task.epsilon,
@@ -74,10 +89,4 @@ def _run_tasks(comparison: Comparison, tasks: list[Task], results: Path, *, code
             print(f"{described}: left out: {refused}", flush=True)
             continue
         append(results, task, outcome)
-        print(f"{described}: {_summary(outcome)}", flush=True)
-
-
-def _summary(outcome: Outcome) -> str:
-    return (
-        f"max {outcome.answers.max:.3g}, mean {outcome.answers.mean:.3g}, {outcome.seconds:.3g} s"
-    )
+        print(f"{described}: {outcome}", flush=True)

@@ -1,9 +1,10 @@
 """What a job found, kept as one line of JSON, so that an interrupted grid can go on."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Protocol, Self
 
 
 @dataclass(frozen=True)
@@ -41,32 +42,45 @@ class Outcome:
     code: str
     """Which state of the algorithms ran."""
 
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Self:
+        """What a line says."""
+        released = fields["released_rows"]
+        return cls(
+            **{
+                **fields,
+                "answers": Errors(**fields["answers"]),
+                "released_rows": None if released is None else Errors(**released),
+            }
+        )
+
+    def __str__(self) -> str:
+        return f"max {self.answers.max:.3g}, mean {self.answers.mean:.3g}, {self.seconds:.3g} s"
+
 
 Outcomes = dict[Task, Outcome]
 
 
-def append(path: Path, task: Task, outcome: Outcome) -> None:
+class Found(Protocol):
+    """A dataclass that says what was found, in a few words on the terminal and in full in a line."""
+
+    __dataclass_fields__: Any
+
+
+def append(path: Path, task: Task, outcome: Found) -> None:
     """Add one line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         file.write(json.dumps({"task": asdict(task), "outcome": asdict(outcome)}) + "\n")
 
 
+def read_fields(path: Path) -> dict[Task, dict[str, Any]]:
+    """What the lines say; of two about the same task, the later."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    parsed = [json.loads(line) for line in lines]
+    return {Task(**fields["task"]): fields["outcome"] for fields in parsed}
+
+
 def read(path: Path) -> Outcomes:
-    """Everything found so far; of two lines about the same task, the later."""
-    return _parse(path.read_text().splitlines()) if path.exists() else {}
-
-
-def _parse(lines: Iterable[str]) -> Outcomes:
-    found: Outcomes = {}
-    for line in lines:
-        fields = json.loads(line)
-        released = fields["outcome"].pop("released_rows")
-        found[Task(**fields["task"])] = Outcome(
-            **fields["outcome"]
-            | {
-                "answers": Errors(**fields["outcome"]["answers"]),
-                "released_rows": None if released is None else Errors(**released),
-            }
-        )
-    return found
+    """Everything found so far."""
+    return {task: Outcome.of(fields) for task, fields in read_fields(path).items()}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from benchmarks.data import DataSet
 from synth.spec.workload import WorkloadItem
@@ -23,6 +24,7 @@ class Comparison:
     name: str
     title: str
     mechanisms: tuple[str, ...]
-    load: Callable[[], Problem]
+    load: Callable[[], Any]
+    """A `Problem`, or what else its judge can judge."""
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """By mechanism, where they are not its defaults."""
