@@ -1,4 +1,4 @@
-"""Column sets of ACS persons, after the tasks of folktables that the Private-GSD paper uses.
+"""Columns of the ACS, and sets of them after the tasks of folktables that the Private-GSD paper uses.
 
 Codes and bounds come from the public schema.json, which covers all states, and from what a set says
 about its own rows; never from the rows. docs/data.md compares the sets with those of the paper.
@@ -15,7 +15,7 @@ import pandas as pd
 
 from benchmarks.data import DataSet, find
 from synth.spec.schema import Schema
-from synth.table import Table, read_csv
+from synth.table import Chunk, Table, read_csv
 
 FOLDER = "acs-pums-2024"
 TREE_LEAVES = 32
@@ -27,20 +27,21 @@ class Classes:
     """A column whose categories are classes of another column's numbers."""
 
     source: str
-    first: Mapping[str, int]
-    """The smallest number of each class, in order."""
+    first: Sequence[tuple[str, int]]
+    """The smallest number of each class, in order; a class may come again."""
     blank: str | None = None
     """The class of blank cells; missing where not given."""
 
     @property
     def names(self) -> list[str]:
         """Every class once."""
-        return list(dict.fromkeys([*self.first, *([] if self.blank is None else [self.blank])]))
+        named = [name for name, _ in self.first]
+        return list(dict.fromkeys([*named, *([] if self.blank is None else [self.blank])]))
 
     def of(self, numbers: pd.Series) -> pd.Series:
         """The class of each number."""
-        names = np.array([*self.first, self.blank], dtype=object)
-        position = np.searchsorted(list(self.first.values()), numbers, side="right") - 1
+        names = np.array([*(name for name, _ in self.first), self.blank], dtype=object)
+        position = np.searchsorted([start for _, start in self.first], numbers, side="right") - 1
         return pd.Series(np.where(numbers.isna(), names[-1], names[position]), numbers.index)
 
 
@@ -73,13 +74,35 @@ OCCUPATIONS = {
     "unemployed": 9920,
 }
 """The groups of the Census Bureau's list of occupation codes of 2018, each with its first code."""
+EDUCATION = (
+    *(("none", 1), ("up to grade 4", 2), ("grade 5 to 8", 8), ("grade 9", 12), ("grade 10", 13)),
+    *(("grade 11", 14), ("grade 12", 15), ("some college", 18), ("associate", 20)),
+    *(("bachelor", 21), ("more than bachelor", 22)),
+)
+"""The classes of IPUMS's EDUC, as far as the codes of SCHL tell them apart."""
 
 DERIVED = {
-    "OCCP": Classes("OCCP", OCCUPATIONS),
-    "MIG": Classes("MIGSP", {"in the US": 1, "abroad": 100}, blank="same house"),
-    "PINCP>50000": Classes("PINCP", {"no": -11_500, "yes": 50_001}, blank="no"),
-    "JWMNP>20": Classes("JWMNP", {"no": 1, "yes": 21}, blank="no"),
-    "ESR=1": Classes("ESR", {"yes": 1, "no": 2}, blank="no"),
+    "OCCP": Classes("OCCP", tuple(OCCUPATIONS.items())),
+    "MIG": Classes("MIGSP", (("in the US", 1), ("abroad", 100)), blank="same house"),
+    "PINCP>50000": Classes("PINCP", (("no", -11_500), ("yes", 50_001)), blank="no"),
+    "JWMNP>20": Classes("JWMNP", (("no", 1), ("yes", 21)), blank="no"),
+    "ESR=1": Classes("ESR", (("yes", 1), ("no", 2)), blank="no"),
+    "EMPLOYED": Classes("ESR", (("yes", 1), ("no", 3), ("yes", 4), ("no", 6)), blank="no"),
+    "MARRIED": Classes("MAR", (("yes", 1), ("no", 2))),
+    "AGE": Classes("AGEP", (("below 40", 0), ("40 or more", 40))),
+    "HISPAN": Classes(
+        "HISP", (("no", 1), ("Mexican", 2), ("Puerto Rican", 3), ("Cuban", 4), ("other", 5))
+    ),
+    "EDUC": Classes("SCHL", EDUCATION, blank="none"),
+    "BUILDING": Classes(
+        "BLD",
+        (
+            *(("mobile or other", 1), ("detached", 2), ("attached", 3), ("2 to 9 homes", 4)),
+            *(("10 homes or more", 7), ("mobile or other", 10)),
+        ),
+    ),
+    "TENURE": Classes("TEN", (("mortgage", 1), ("owned", 2), ("rented", 3))),
+    "HINCP<30000": Classes("HINCP", (("yes", -12_200), ("no", 30_000))),
 }
 """Columns that the file has only in another form."""
 
@@ -151,11 +174,17 @@ COLUMN_SETS = {
 """The sets by name; the last one has the columns of all tasks, for training on several of them."""
 
 
+def declared_columns() -> dict[str, Any]:
+    """By table and name: codes or bounds in any state, and whether cells may be blank."""
+    declared: dict[str, Any] = json.loads(find(f"{FOLDER}/schema.json").read_text())
+    return declared
+
+
 def schema_of(column_set: ColumnSet, *, bins: int | None = None) -> Schema:
     """Its columns, the numbers with so many bins of equal width, if any."""
-    declared = json.loads(find(f"{FOLDER}/schema.json").read_text())["persons"]
+    declared = declared_columns()["persons"]
     columns = [
-        *(_category(name, declared) for name in column_set.categorical),
+        *(category(name, declared) for name in column_set.categorical),
         *(_number(name, declared, column_set) for name in column_set.numeric),
     ]
     if bins is not None:
@@ -164,9 +193,12 @@ def schema_of(column_set: ColumnSet, *, bins: int | None = None) -> Schema:
     return Schema.model_validate({"columns": columns})
 
 
-def _category(name: str, declared: dict[str, Any]) -> dict[str, Any]:
+def category(name: str, declared: dict[str, Any]) -> dict[str, Any]:
+    """A column of codes, or of classes that are made of another one."""
     if name in DERIVED:
-        values, nullable = DERIVED[name].names, DERIVED[name].blank is None
+        classes = DERIVED[name]
+        values = classes.names
+        nullable = classes.blank is None and declared[classes.source]["nullable"]
     else:
         values = [str(code) for code in declared[name]["codes"]]
         nullable = declared[name]["nullable"]
@@ -197,11 +229,16 @@ def persons(state: str, column_set: ColumnSet, *, bins: int | None = None) -> Da
     cells = pd.read_csv(path, usecols=column_set.sources, dtype=str)
     for name, (lower, upper) in column_set.kept.items():
         cells = cells[cells[name].astype(float).between(lower, upper)]
+    return DataSet(schema, Table(schema, encode(cells, schema)), len(cells))
+
+
+def encode(cells: pd.DataFrame, schema: Schema) -> list[Chunk]:
+    """Cells of a file, and the classes that are made of them, as the schema has them."""
+    names = [column.name for column in schema.columns]
     derived = {
         name: DERIVED[name].of(cells[DERIVED[name].source].astype(float))
-        for name in column_set.categorical
+        for name in names
         if name in DERIVED
     }
-    content = cells.assign(**derived)[[column.name for column in schema.columns]]
-    chunks = list(read_csv(BytesIO(content.to_csv(index=False).encode()), schema))
-    return DataSet(schema, Table(schema, chunks), len(content))
+    content = cells.assign(**derived)[names]
+    return list(read_csv(BytesIO(content.to_csv(index=False).encode()), schema))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from synth.domain import Domain
 from synth.spec.importers import from_mbi_domain
 from synth.spec.schema import Schema
-from synth.table import Table, read_csv
+from synth.table import Chunk, Table, read_csv
 
 ADULT_COLUMNS = [
     *("sex", "income>50K", "race", "relationship", "marital-status", "workclass", "occupation"),
@@ -102,10 +102,8 @@ class DataSet:
 
     def keep_rows(self, wanted: NDArray[np.bool_]) -> "DataSet":
         """The rows that are marked."""
-        chunks = list(self.table.chunks())
-        kept = {
-            name: np.concatenate([chunk[name] for chunk in chunks])[wanted] for name in chunks[0]
-        }
+        rows = one_chunk(list(self.table.chunks()))
+        kept = {name: column[wanted] for name, column in rows.items()}
         return DataSet(self.schema, Table(self.schema, [kept]), int(wanted.sum()))
 
     def keep_columns(self, names: Sequence[str]) -> "DataSet":
@@ -113,6 +111,11 @@ class DataSet:
         schema = Schema(columns=[column for column in self.schema.columns if column.name in names])
         chunks = [{c.name: chunk[c.name] for c in schema.columns} for chunk in self.table.chunks()]
         return DataSet(schema, Table(schema, chunks), self.rows)
+
+
+def one_chunk(chunks: Sequence[Chunk]) -> Chunk:
+    """All rows of some chunks, together."""
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
 
 def find(name: str) -> Path:

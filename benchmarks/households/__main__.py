@@ -1,0 +1,60 @@
+"""`python -m benchmarks.households run` measures; `python -m benchmarks.households report` shows.
+
+Measuring goes on where it was broken off: what the results file already has is not run again.
+"""
+
+import argparse
+from pathlib import Path
+
+from benchmarks.comparison.grid import run_grid
+from benchmarks.comparison.options import add_grid_options, add_names, grid_of
+from benchmarks.households.job import COMPETITORS, judge_groups
+from benchmarks.households.outcomes import read
+from benchmarks.households.report import write_report
+from benchmarks.households.sets import COMPARISONS
+
+RESULTS = Path("docs/results/households.jsonl")
+EPSILONS = (0.125, 0.25, 0.5, 1.0)
+"""Those of the paper."""
+RUNS = 5
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.households",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--results", type=Path, default=RESULTS, help="file of JSON lines")
+
+    run = commands.add_parser("run", parents=[shared], help="run a grid of releases")
+    add_names(run, "set", [comparison.name for comparison in COMPARISONS])
+    add_grid_options(run, epsilons=EPSILONS, runs=RUNS)
+
+    report = commands.add_parser("report", parents=[shared], help="write tables and plots")
+    report.add_argument("--output", type=Path, default=RESULTS.parent, help="folder")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure or show."""
+    given = parse()
+    if given.command == "run":
+        chosen = [comparison for comparison in COMPARISONS if comparison.name in given.sets]
+        run_grid(
+            chosen,
+            grid_of(given),
+            results=given.results,
+            again=given.again,
+            judge=judge_groups,
+            competitors=COMPETITORS,
+        )
+    else:
+        write_report(COMPARISONS, read(given.results), given.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""One release of groups and individuals, and how far it is from the truth at both levels."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.comparison.grid import Judge
+from benchmarks.comparison.job import CATALOGUE
+from benchmarks.comparison.outcomes import Errors, Outcome
+from benchmarks.households import random_join
+from benchmarks.households.data import Households
+from benchmarks.households.outcomes import LEVELS, TwoLevelOutcome
+from benchmarks.households.sets import TwoLevelProblem
+from synth.queries import Hierarchical, QuerySet, compile_workload
+from synth.run import run
+from synth.spec.release import ReleaseSpec
+from synth.table import Chunk
+
+COMPETITORS = (*CATALOGUE, random_join.NAME)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The asked queries, the level of each, and their true answers."""
+
+    queries: QuerySet
+    is_at: Mapping[str, NDArray[np.bool_]]
+    private: Households
+
+    @cached_property
+    def fractions(self) -> NDArray[np.float64]:
+        """Of the private data."""
+        return self.fractions_of(self.private)
+
+    def fractions_of(self, data: Households) -> NDArray[np.float64]:
+        """What some data answer: fractions of their groups, and of their individuals."""
+        counts = self.queries.count(data.table)
+        return np.where(self.is_at["group"], counts / data.groups, counts / data.individuals)
+
+
+def count_truth(problem: TwoLevelProblem) -> Truth:
+    """Count what is asked."""
+    linked = problem.private.schema.linked
+    queries = compile_workload(problem.workload, linked)
+    levels = np.repeat(
+        [group.level for group in queries.groups if isinstance(group, Hierarchical)],
+        [group.size for group in queries.groups],
+    )
+    return Truth(queries, {level: levels == level for level in LEVELS}, problem.private)
+
+
+def judge_groups(problem: TwoLevelProblem) -> Judge:
+    """Of releases of groups and individuals; the truth is counted once."""
+    return partial(run_job, problem, count_truth(problem))
+
+
+@dataclass(frozen=True)
+class Released:
+    """What is compared with the truth."""
+
+    answers: NDArray[np.float64] | None
+    """As fractions, where there are others than those of the rows."""
+    rows: Chunk
+
+
+def run_job(
+    problem: TwoLevelProblem,
+    truth: Truth,
+    *,
+    mechanism: str,
+    parameters: Mapping[str, object],
+    epsilon: float,
+    seed: int,
+    code: str,
+) -> TwoLevelOutcome:
+    """Carry out one release and compare it with the truth."""
+    start, processor_start = time.perf_counter(), time.process_time()
+    if mechanism == random_join.NAME:
+        released = Released(None, random_join.random_join(problem, epsilon=epsilon, seed=seed))
+    else:
+        released = _run(problem, mechanism, parameters, epsilon=epsilon, seed=seed)
+    seconds = time.perf_counter() - start
+    processor_seconds = time.process_time() - processor_start
+    of_rows = truth.fractions_of(Households(problem.private.schema, released.rows))
+    of_answers = of_rows if released.answers is None else released.answers
+    sizes = {"group": problem.private.groups, "individual": problem.private.individuals}
+    return TwoLevelOutcome(
+        **{
+            level: Outcome(
+                rows=sizes[level],
+                queries=int(truth.is_at[level].sum()),
+                answers=errors_at(level, of_answers, truth),
+                released_rows=errors_at(level, of_rows, truth),
+                seconds=seconds,
+                processor_seconds=processor_seconds,
+                code=code,
+            )
+            for level in LEVELS
+        }
+    )
+
+
+def _run(
+    problem: TwoLevelProblem,
+    mechanism: str,
+    parameters: Mapping[str, object],
+    *,
+    epsilon: float,
+    seed: int,
+) -> Released:
+    """By a mechanism of the catalogue: all that is asked, and as many groups as there are."""
+    release = ReleaseSpec.model_validate(
+        {
+            "workload": list(problem.workload),
+            "mechanism": {"name": mechanism, **parameters},
+            "budget": {"epsilon": epsilon},
+            "outputs": {"rows": problem.private.groups},
+            "expected_rows": problem.private.groups,
+        }
+    )
+    done = run(
+        release,
+        problem.private.table,
+        protection=problem.protection,
+        delta=problem.delta,
+        seed=seed,
+    )
+    assert done.answers is not None and done.rows is not None
+    return Released(done.answers.fractions, done.rows)
+
+
+def errors_at(level: str, fractions: NDArray[np.float64], truth: Truth) -> Errors:
+    """Of the queries at one level."""
+    error = np.abs(fractions - truth.fractions)[truth.is_at[level]]
+    return Errors(max=float(error.max()), mean=float(error.mean()))

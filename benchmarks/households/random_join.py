@@ -1,0 +1,115 @@
+"""The baseline: each table is released by itself, and individuals are dealt to groups at random.
+
+Half of the budget releases the groups with gem, their sizes as a further column, and half the
+individuals. Those who are dealt to one group have nothing in common, and nothing to do with it.
+"""
+
+import numpy as np
+
+from benchmarks.data import DataSet
+from benchmarks.households.data import Households
+from benchmarks.households.sets import ORDER, TwoLevelProblem
+from synth.run import run
+from synth.spec.budget import Budget, rho_of_units
+from synth.spec.population import Protection
+from synth.spec.release import ReleaseSpec
+from synth.spec.schema import CategoricalColumn, Schema
+from synth.spec.two_level import TwoLevelSchema, protection_of_table
+from synth.table import Chunk, Table
+from synth.table.encoding import attribute_codec
+from synth.table.linking import number_keys, starts_of_groups
+
+NAME = "random_join"
+SIZE = "SIZE"
+"""The column of groups that says how many individuals they have."""
+
+
+def random_join(problem: TwoLevelProblem, *, epsilon: float, seed: int) -> Chunk:
+    """Linked rows of as many synthetic groups as there are private ones."""
+    private, schema, linked = problem.private, problem.private.schema, problem.private.schema.linked
+    half = rho_of_units(Budget(epsilon=epsilon).units(problem.delta) // 2)
+    shared = {"rho": half, "delta": problem.delta, "seed": seed}
+    groups = _release(
+        groups_alone(private),
+        protection_of_groups(problem.protection, schema),
+        rows=private.groups,
+        **shared,
+    )
+    sizes = groups[SIZE].astype(np.int64) + 1
+    individuals = _release(
+        individuals_alone(private),
+        protection_of_table(problem.protection, schema, "individuals"),
+        rows=int(sizes.sum()),
+        **shared,
+    )
+    group = np.repeat(np.arange(private.groups), sizes)
+    dealt = np.random.default_rng(seed).permutation(len(group))
+    return {
+        linked.key: number_keys(group),
+        **{name: groups[name][group] for name in linked.group_attributes},
+        **{name: individuals[name][dealt] for name in linked.individual_attributes},
+    }
+
+
+def groups_alone(private: Households) -> DataSet:
+    """One row for each group, with its size beside its columns."""
+    linked = private.schema.linked
+    starts = starts_of_groups(private.rows[linked.key])
+    values = [str(size) for size in range(1, linked.max_group_size + 1)]
+    size = CategoricalColumn(
+        name=SIZE, type="categorical", values=values, other=values[-1], nullable=False
+    )
+    columns = [size, *(linked.attribute(name) for name in linked.group_attributes)]
+    codes = np.diff(starts, append=private.individuals) - 1
+    rows = {
+        SIZE: codes.astype(attribute_codec(size).dtype),
+        **{name: private.rows[name][starts] for name in linked.group_attributes},
+    }
+    return _data_set(Schema(columns=columns), rows)
+
+
+def individuals_alone(private: Households) -> DataSet:
+    """One row for each individual, with nothing of its group."""
+    linked = private.schema.linked
+    columns = [linked.attribute(name) for name in linked.individual_attributes]
+    rows = {name: private.rows[name] for name in linked.individual_attributes}
+    return _data_set(Schema(columns=columns), rows)
+
+
+def _data_set(schema: Schema, rows: Chunk) -> DataSet:
+    return DataSet(schema, Table(schema, [rows]), len(next(iter(rows.values()))))
+
+
+def protection_of_groups(protection: Protection, schema: TwoLevelSchema) -> Protection:
+    """What protecting the population means for groups with their sizes.
+
+    A person who joins a group changes its size: one row goes and another comes, so that somebody who
+    comes or goes moves twice as many rows as in a table without sizes.
+    """
+    alone = protection_of_table(protection, schema, "groups")
+    if alone.unit != "person" or alone.relation != "add_remove":
+        return alone
+    return alone.model_copy(update={"max_rows_per_person": 2 * alone.rows})
+
+
+def _release(
+    private: DataSet, protection: Protection, *, rows: int, rho: float, delta: float, seed: int
+) -> Chunk:
+    """Synthetic rows of one table, by gem with its defaults."""
+    released = run(
+        ReleaseSpec.model_validate(
+            {
+                "workload": [{"type": "marginals", "k": ORDER}],
+                "mechanism": {"name": "gem"},
+                "budget": {"rho": rho},
+                "outputs": {"rows": rows, "answers": False},
+                "expected_rows": private.rows,
+            }
+        ),
+        private.table,
+        protection=protection,
+        delta=delta,
+        seed=seed,
+    ).rows
+    assert released is not None
+    return released
