@@ -12,8 +12,8 @@ export SCRIM_BENCHMARK_DATA := $(abspath $(DATA))
 # How large a table `make bench-service` uploads.
 UPLOAD_MIB ?= 2048
 
-# What `make bench-products` and `make bench-mixed` run; all sets, all epsilons and as many runs as the
-# papers have where nothing is named.
+# What `make bench-products`, `make bench-mixed` and `make bench-households` run; all sets, all epsilons
+# and as many runs as the papers have where nothing is named.
 SETS ?=
 EPSILONS ?=
 RUNS ?=
@@ -28,7 +28,7 @@ WIPES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test audit test-long soak check format mutants bench bench-core bench-service bench-products bench-mixed revision clean
+.PHONY: help setup demo test audit test-long soak check format mutants bench bench-core bench-service bench-products bench-mixed bench-households revision clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -83,6 +83,10 @@ bench-mixed: setup ## errors and times with categories and numbers (SETS, EPSILO
 	$(BIN)/python -m benchmarks.mixed run $(GRID)
 	for study in $(STUDIES); do $(BIN)/python -m benchmarks.mixed $$study $(if $(RUNS),--runs $(RUNS)) || exit 1; done
 	$(BIN)/python -m benchmarks.mixed report
+
+bench-households: setup ## errors and times with households and their people (SETS, EPSILONS, RUNS)
+	$(BIN)/python -m benchmarks.households run $(GRID)
+	$(BIN)/python -m benchmarks.households report
 
 revision: setup ## start a migration: make revision NAME=what_changes
 	$(BIN)/alembic revision --rev-id $$(printf '%04d' $$(($$(ls migrations/versions/*.py | wc -l) + 1))) -m "$(NAME)"

@@ -25,6 +25,9 @@ STYLES = {
     "gem_pub": ("#0b2545", "circle"),
     "private_gsd": ("#c2185b", "circle"),
     "rap_plus_plus": ("#f57c00", "square"),
+    "random_join": ("#6b6b6b", "cross"),
+    "h_mwem": ("#8c564b", "square"),
+    "h_gem": ("#1f5fbf", "circle"),
 }
 """Colour and shape of each mechanism, the same in every plot."""
 

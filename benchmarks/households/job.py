@@ -80,7 +80,8 @@ def run_job(
     """Carry out one release and compare it with the truth."""
     start, processor_start = time.perf_counter(), time.process_time()
     if mechanism == random_join.NAME:
-        released = Released(None, random_join.random_join(problem, epsilon=epsilon, seed=seed))
+        rows = random_join.random_join(problem, parameters, epsilon=epsilon, seed=seed)
+        released = Released(None, rows)
     else:
         released = _run(problem, mechanism, parameters, epsilon=epsilon, seed=seed)
     seconds = time.perf_counter() - start

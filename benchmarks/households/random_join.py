@@ -4,6 +4,9 @@ Half of the budget releases the groups with gem, their sizes as a further column
 individuals. Those who are dealt to one group have nothing in common, and nothing to do with it.
 """
 
+from collections.abc import Mapping
+from functools import partial
+
 import numpy as np
 
 from benchmarks.data import DataSet
@@ -24,23 +27,23 @@ SIZE = "SIZE"
 """The column of groups that says how many individuals they have."""
 
 
-def random_join(problem: TwoLevelProblem, *, epsilon: float, seed: int) -> Chunk:
-    """Linked rows of as many synthetic groups as there are private ones."""
+def random_join(
+    problem: TwoLevelProblem, parameters: Mapping[str, object], *, epsilon: float, seed: int
+) -> Chunk:
+    """Linked rows of as many synthetic groups as there are private ones; the parameters are gem's."""
     private, schema, linked = problem.private, problem.private.schema, problem.private.schema.linked
     half = rho_of_units(Budget(epsilon=epsilon).units(problem.delta) // 2)
-    shared = {"rho": half, "delta": problem.delta, "seed": seed}
-    groups = _release(
+    release = partial(_release, parameters, rho=half, delta=problem.delta, seed=seed)
+    groups = release(
         groups_alone(private),
         protection_of_groups(problem.protection, schema),
         rows=private.groups,
-        **shared,
     )
     sizes = groups[SIZE].astype(np.int64) + 1
-    individuals = _release(
+    individuals = release(
         individuals_alone(private),
         protection_of_table(problem.protection, schema, "individuals"),
         rows=int(sizes.sum()),
-        **shared,
     )
     group = np.repeat(np.arange(private.groups), sizes)
     dealt = np.random.default_rng(seed).permutation(len(group))
@@ -93,14 +96,21 @@ def protection_of_groups(protection: Protection, schema: TwoLevelSchema) -> Prot
 
 
 def _release(
-    private: DataSet, protection: Protection, *, rows: int, rho: float, delta: float, seed: int
+    parameters: Mapping[str, object],
+    private: DataSet,
+    protection: Protection,
+    *,
+    rows: int,
+    rho: float,
+    delta: float,
+    seed: int,
 ) -> Chunk:
-    """Synthetic rows of one table, by gem with its defaults."""
+    """Synthetic rows of one table, by gem."""
     released = run(
         ReleaseSpec.model_validate(
             {
-                "workload": [{"type": "marginals", "k": ORDER}],
-                "mechanism": {"name": "gem"},
+                "workload": [{"type": "marginals", "k": min(ORDER, len(private.domain.names))}],
+                "mechanism": {"name": "gem", **parameters},
                 "budget": {"rho": rho},
                 "outputs": {"rows": rows, "answers": False},
                 "expected_rows": private.rows,

@@ -59,7 +59,7 @@ def _section_of_claims(claims: Sequence[Claim]) -> list[str]:
         return []
     parts = ["## What was hoped for"]
     for claim in claims:
-        claim.figures.show(claim.verdict)
+        claim.figures.show(claim.sentence)
         parts += [claim.verdict, claim.figures.in_markdown()]
     return ["\n\n".join(parts) + "\n"]
 
