@@ -43,14 +43,18 @@ def check_claims(outcomes: TwoLevelOutcomes, comparisons: Sequence[Comparison]) 
             title="how many times as large the errors of h_mwem's answers are",
         ),
         _closer(
-            f"In groups, {OURS} errs at most half as much as random_join.",
+            f"In groups, {OURS} errs less than half as much as random_join.",
             _times_as_large(
                 outcomes, comparisons, "random_join", ["group"], lambda s: s.released_rows
             ),
             least=TIMES,
             title="how many times as large the errors of random_join's rows are",
         ),
-        _fast_enough(f"{OURS} releases the full set within {MINUTES} minutes.", outcomes, full),
+        _fast_enough(
+            f"{OURS} releases the full set in less than {MINUTES} minutes of processor time.",
+            outcomes,
+            full,
+        ),
     ]
     return [claim for claim in claims if claim.figures.rows]
 
@@ -109,7 +113,7 @@ def _closer(sentence: str, ratios: Sequence[Ratio], *, least: float, title: str)
 def _fast_enough(
     sentence: str, outcomes: TwoLevelOutcomes, comparisons: Sequence[Comparison]
 ) -> Claim:
-    """That no release took longer. Time is the same at both levels."""
+    """That no release took longer, on however busy a machine. Time is the same at both levels."""
     found = {
         f"{comparison.name}, epsilon {summary.epsilon:g}": summary
         for comparison in comparisons
@@ -120,9 +124,9 @@ def _fast_enough(
         [where, summary.seconds, summary.processor_seconds] for where, summary in found.items()
     ]
     against = [
-        f"{where}: {summary.seconds:.0f} s"
+        f"{where}: {summary.processor_seconds:.0f} s"
         for where, summary in found.items()
-        if summary.seconds > 60 * MINUTES
+        if summary.processor_seconds > 60 * MINUTES
     ]
     header = ["", "seconds", "processor seconds"]
     return Claim(sentence, Figures("time of a release by h_gem", header, rows), against)
