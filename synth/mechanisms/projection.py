@@ -31,6 +31,8 @@ BAND = 1.0
 """Residuals within one standard deviation are what the truth leaves, too: they pull at nothing."""
 LOSS_OF_THE_TRUTH = 0.1507
 """The mean of max(|x| - BAND, 0)^2 for standard normal x."""
+PUBLIC_WEIGHT = 3.0
+"""How many times as closely as the least noisy measurement a public count is met."""
 VISIBLE = 1.5
 """A cell whose value is beyond this many standard deviations is taken for more than noise."""
 
@@ -70,8 +72,10 @@ class Measured:
         picked = _positions(queries, averaged)
         is_whole = torch.equal(picked, torch.arange(queries.size))
         values = np.concatenate([m.values for m in averaged]) / rows
-        # A public count has no noise; it is met to within a thousandth of a row.
-        noise = np.concatenate([np.full(m.query.size, max(m.sigma, 1e-3)) for m in averaged]) / rows
+        least = _least_noise(averaged)
+        noise = (
+            np.concatenate([np.full(m.query.size, max(m.sigma, least)) for m in averaged]) / rows
+        )
         return cls(queries, values, noise, device, None if is_whole else picked)
 
     def answers(self, generator: Generator) -> torch.Tensor:
@@ -223,6 +227,16 @@ def _shares_of(name: str, size: int, measurements: Sequence[Measurement]) -> NDA
         if counts is not None and noise < least_noise:
             best, least_noise = np.maximum(counts, max(noise, 1e-3) / 2), noise
     return np.asarray(best / best.sum(), dtype=np.float64)
+
+
+def _least_noise(measurements: Sequence[Measurement]) -> float:
+    """How closely public counts, which have no noise, are met.
+
+    Several times as closely as the least noisy measurement; if much more, a fit would look at nothing
+    else. To within a thousandth of a row, where all are public.
+    """
+    noisy = [measurement.sigma for measurement in measurements if measurement.sigma > 0]
+    return min(noisy) / PUBLIC_WEIGHT if noisy else 1e-3
 
 
 def _without_the_unmeasured(
