@@ -10,6 +10,7 @@ from structlog.typing import FilteringBoundLogger
 
 from service import health
 from service.config import Settings
+from service.console import routes as console
 from service.context import open_context
 from service.datasets import endpoints as datasets
 from service.keys import endpoints as keys
@@ -80,6 +81,7 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
     ):
         app.include_router(router, responses=documented(401, 403, 404, 409, 413, 422, 429, 503))
     app.include_router(health.router, responses=documented(503))
+    app.include_router(console.router)
     _describe_problems(app)
     return app
 

@@ -1,5 +1,6 @@
 """The one place where errors become problem+json answers."""
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -81,11 +82,16 @@ def unexpected() -> JSONResponse:
 
 def install_handlers(app: FastAPI) -> None:
     """Turn every foreseen error into a problem."""
-    app.add_exception_handler(ServiceError, _on_service_error)
-    app.add_exception_handler(SpecError, _on_spec_error)
-    app.add_exception_handler(ledger.LedgerError, _on_ledger_error)
-    app.add_exception_handler(RequestValidationError, _on_invalid_request)
-    app.add_exception_handler(HTTPException, _on_http_error)
+    for kind, handler in _HANDLERS.items():
+        app.add_exception_handler(kind, handler)
+
+
+def answer_to(request: Request, error: Exception) -> JSONResponse:
+    """The answer to a foreseen error; any other is raised again."""
+    for kind, handler in _HANDLERS.items():
+        if isinstance(error, kind):
+            return handler(request, error)
+    raise error
 
 
 def _on_service_error(_request: Request, error: Exception) -> JSONResponse:
@@ -155,3 +161,12 @@ def _allowed_methods(request: Request) -> list[str]:
     asked = request.scope["path"]
     fitting = [asked] if asked in paths else [p for p in paths if compile_path(p)[0].match(asked)]
     return sorted({method.upper() for path in fitting for method in paths[path]})
+
+
+_HANDLERS: dict[type[Exception], Callable[[Request, Exception], JSONResponse]] = {
+    ServiceError: _on_service_error,
+    SpecError: _on_spec_error,
+    ledger.LedgerError: _on_ledger_error,
+    RequestValidationError: _on_invalid_request,
+    HTTPException: _on_http_error,
+}

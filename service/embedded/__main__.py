@@ -57,6 +57,7 @@ def _run_beside_servers(data_dir: Path, argv: Sequence[str]) -> int:
 
 def _announce(running: RunningStack) -> None:
     print(f"Scrim is ready at {running.url}, its documentation at {running.url}/docs")
+    print(f"The web console is at {running.url}/console")
     if running.admin_key is None:
         print("There is an admin key already; the first one was written to", end=" ")
     else:

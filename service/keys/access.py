@@ -1,7 +1,7 @@
 """Who is calling, and may they? Dependencies of the endpoints."""
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
@@ -15,6 +15,7 @@ from service.errors import ScopeMissing, TooManyRequests, Unauthorized
 from service.keys.limiter import take_token
 from service.keys.schemas import Scope
 from service.keys.service import find_key
+from service.models import ApiKey
 
 _bearer = HTTPBearer(auto_error=False, description="An API key, as `POST /v1/keys` made it.")
 
@@ -37,6 +38,11 @@ def authenticate(
         raise Unauthorized
     with context.transaction() as work:
         key = find_key(work.session, credentials.credentials)
+    return admit(request, context, key)
+
+
+def admit(request: Request, context: Context, key: ApiKey | None) -> Caller:
+    """The caller with this key, if there is one and it is not used too often."""
     if key is None:
         raise Unauthorized
     # For the log line of this request; a thread's own context variables do not reach it.
@@ -49,11 +55,16 @@ def require(*scopes: Scope) -> Callable[[Caller], Awaitable[Caller]]:
     """A dependency that lets only callers with one of these scopes pass."""
 
     async def check(caller: Annotated[Caller, Depends(authenticate)]) -> Caller:
-        if caller.scopes.isdisjoint(scopes):
-            raise ScopeMissing(f"this call needs a key with the scope {' or '.join(scopes)}")
+        refuse_without(scopes, caller)
         return caller
 
     return check
+
+
+def refuse_without(scopes: Sequence[Scope], caller: Caller) -> None:
+    """ScopeMissing, if the caller has none of these scopes."""
+    if caller.scopes.isdisjoint(scopes):
+        raise ScopeMissing(f"this call needs a key with the scope {' or '.join(scopes)}")
 
 
 def _refuse_too_many(context: Context, key_id: UUID) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from service.models import ApiKey
@@ -12,10 +12,12 @@ from service.pagination import Paging, newest_first
 
 def find_by_prefix(session: Session, prefix: str) -> Sequence[ApiKey]:
     """The keys that work now and whose secret begins like this."""
-    usable = or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > func.now())
-    return session.scalars(
-        select(ApiKey).where(ApiKey.prefix == prefix, ApiKey.revoked_at.is_(None), usable)
-    ).all()
+    return session.scalars(_working().where(ApiKey.prefix == prefix)).all()
+
+
+def find_working(session: Session, key_id: UUID) -> ApiKey | None:
+    """The key with this id, if it works now."""
+    return session.scalar(_working().where(ApiKey.id == key_id))
 
 
 def get(session: Session, key_id: UUID) -> ApiKey | None:
@@ -40,3 +42,9 @@ def lock_lasting_admins(session: Session) -> Sequence[ApiKey]:
 def page(session: Session, paging: Paging) -> Sequence[ApiKey]:
     """A page of keys, the newest first."""
     return session.scalars(newest_first(select(ApiKey), ApiKey, paging)).all()
+
+
+def _working() -> Select[ApiKey]:
+    """The keys that are neither revoked nor expired."""
+    lasts = or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > func.now())
+    return select(ApiKey).where(ApiKey.revoked_at.is_(None), lasts)

@@ -1,0 +1,86 @@
+"""Who is looking at a page, and may they? Dependencies of the console's routes."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from service.console.forms import Form, read_form
+from service.console.sessions import Session, begin, session_of
+from service.context import Services
+from service.errors import ServiceError, Unauthorized
+from service.keys import repository
+from service.keys.access import Caller, admit, refuse_without
+from service.keys.schemas import Scope
+
+
+class SignInNeeded(Unauthorized):
+    """Nobody is signed in, or no longer."""
+
+
+class ForeignForm(ServiceError):
+    """A form that does not come from a page of this session."""
+
+    status, type, title = 403, "foreign-form", "Form out of date"
+
+    def __init__(self) -> None:
+        super().__init__("this form belongs to another session; open the page again and repeat it")
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Who is signed in."""
+
+    caller: Caller
+    name: str
+    """Of the key."""
+    session: Session
+
+
+async def current_session(request: Request, context: Services) -> Session:
+    """The session of this request; a new one for somebody who has none."""
+    known = session_of(request, master_key=context.settings.master_key_bytes)
+    request.state.session = known or begin()
+    return request.state.session  # type: ignore[no-any-return]
+
+
+CurrentSession = Annotated[Session, Depends(current_session)]
+
+
+def signed_in(request: Request, session: CurrentSession, context: Services) -> Visitor:
+    """The visitor, whose key still works and is not used too often."""
+    if session.key_id is None:
+        raise SignInNeeded
+    with context.transaction() as work:
+        key = repository.find_working(work.session, session.key_id)
+    if key is None:
+        raise SignInNeeded
+    request.state.visitor = Visitor(admit(request, context, key), key.name, session)
+    return request.state.visitor  # type: ignore[no-any-return]
+
+
+def require(*scopes: Scope) -> Callable[[Visitor], Awaitable[Caller]]:
+    """A dependency that lets only visitors with one of these scopes pass."""
+
+    async def check(visitor: Annotated[Visitor, Depends(signed_in)]) -> Caller:
+        refuse_without(scopes, visitor.caller)
+        return visitor.caller
+
+    return check
+
+
+async def own_form(request: Request, session: CurrentSession) -> Form:
+    """What was filled in, on a page of this very session."""
+    form = await read_form(request)
+    if not session.accepts(form.text("token")):
+        raise ForeignForm
+    return form
+
+
+Posted = Annotated[Form, Depends(own_form)]
+AnyVisitor = Annotated[Caller, Depends(require("admin", "curator", "analyst"))]
+Admin = Annotated[Caller, Depends(require("admin"))]
+Curator = Annotated[Caller, Depends(require("curator"))]
+Analyst = Annotated[Caller, Depends(require("analyst"))]
+Reader = Annotated[Caller, Depends(require("curator", "analyst"))]

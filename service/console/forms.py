@@ -1,0 +1,110 @@
+"""What people fill in, and how it becomes the bodies that the API's own models check."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+from uuid import uuid4
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import TypeAdapter, ValidationError
+
+from service.errors import FieldError, IdempotencyKeyReused, Invalid, Problem
+
+Body = TypeVar("Body")
+
+
+class Form:
+    """The fields of a form; a name may have several values."""
+
+    def __init__(self, pairs: Sequence[tuple[str, str]] = ()) -> None:
+        self._values: dict[str, list[str]] = {}
+        for name, value in pairs:
+            self._values.setdefault(name, []).append(value)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A field's text, without spaces around it."""
+        return self._values.get(name, [default])[-1].strip()
+
+    def all(self, name: str) -> list[str]:
+        """Every value of a field."""
+        return self._values.get(name, [])
+
+    def has(self, name: str) -> bool:
+        """Whether the field was sent: that is how a box says that it is ticked."""
+        return name in self._values
+
+    def numbered(self, prefix: str) -> list[int]:
+        """The numbers n for which there are fields `prefix`n.something, in order."""
+        starts = (name.partition(".")[0] for name in self._values if "." in name)
+        found = {each.removeprefix(prefix) for each in starts if each.startswith(prefix)}
+        return sorted(int(number) for number in found if number.isdecimal())
+
+    def replacing(self, prefix: str, pairs: Sequence[tuple[str, str]]) -> "Form":
+        """The form with these fields instead of its own numbered ones."""
+        own = {f"{prefix}{number}" for number in self.numbered(prefix)}
+        kept = [
+            (name, value)
+            for name, values in self._values.items()
+            for value in values
+            if name.partition(".")[0] not in own
+        ]
+        return Form([*kept, *pairs])
+
+
+async def read_form(request: Request) -> Form:
+    """The form that a browser sent."""
+    try:
+        text = (await request.body()).decode()
+    except UnicodeDecodeError:
+        raise Invalid("the form cannot be read; send it in UTF-8") from None
+    return Form(parse_qsl(text, keep_blank_values=True))
+
+
+def number(text: str) -> int | float | str:
+    """A number as it was meant; what is none is left for the model to refuse."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """The fields that are not empty."""
+    return {name: value for name, value in fields.items() if value not in ("", None, [], {})}
+
+
+def parsed_json(text: str, *, loc: Sequence[str]) -> Any:
+    """What a box with JSON holds."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        message = "must be valid JSON"
+        raise Invalid(
+            "the JSON cannot be read; check its quotes, commas and brackets",
+            errors=[FieldError(loc=["body", *loc], message=message)],
+        ) from None
+
+
+def validated(model: TypeAdapter[Body], body: Mapping[str, Any]) -> Body:
+    """The body as the API's own model has it; RequestValidationError, as there, if it does not fit."""
+    try:
+        return model.validate_python(body)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        raise RequestValidationError(
+            [{**each, "loc": ("body", *each["loc"])} for each in found]
+        ) from None
+
+
+def repeat_key(form: Form | None = None, problem: Problem | None = None) -> str:
+    """The idempotency key of a form: a second click repeats the first, and makes nothing new.
+
+    A form whose key was used with other content, by somebody who went back, gets a new key.
+    """
+    is_used = problem is not None and problem.type == f"/problems/{IdempotencyKeyReused.type}"
+    known = form.text("repeat_key") if form is not None and not is_used else ""
+    return known or uuid4().hex

@@ -1,0 +1,148 @@
+"""Pages from templates: escaped by default, with everything that a layout needs."""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from service.console.words import (
+    describe_column,
+    describe_file,
+    describe_item,
+    describe_settings,
+    describe_workload,
+)
+from service.errors import Problem
+from synth.spec.budget import UNITS_PER_RHO, epsilon_of_units
+
+_HERE = Path(__file__).parent
+MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+def page(
+    request: Request,
+    template: str,
+    *,
+    status: int = 200,
+    problem: Problem | None = None,
+    **values: Any,
+) -> HTMLResponse:
+    """A page, or a part of one."""
+    session = getattr(request.state, "session", None)
+    shared = {
+        "visitor": getattr(request.state, "visitor", None),
+        "token": "" if session is None else session.token,
+        "path": request.url.path,
+        "problem": problem,
+        "faults": faults_of(problem),
+    }
+    content = environment().get_template(template).render(shared | values)
+    return HTMLResponse(content, status_code=status)
+
+
+def faults_of(problem: Problem | None) -> dict[str, str]:
+    """What is wrong with each field, by its place in the body: `cap.rho`, `columns.0.name`."""
+    found = problem.errors if problem is not None else []
+    return {".".join(map(str, each.loc[1:])): each.message for each in found}
+
+
+@cache
+def environment() -> Environment:
+    """The templates and what they can call."""
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "amount": amount,
+        "epsilon": epsilon,
+        "moment": moment,
+        "day": day,
+        "size": size,
+        "whole": whole,
+        "column": describe_column,
+        "file": describe_file,
+        "item": describe_item,
+        "settings": describe_settings,
+        "title": describe_workload,
+        "fixed": fixed,
+    }
+    made.globals["static"] = static_address
+    return made
+
+
+@cache
+def static_files() -> Mapping[str, bytes]:
+    """Every file that pages refer to, by name."""
+    return {path.name: path.read_bytes() for path in sorted((_HERE / "static").iterdir())}
+
+
+@cache
+def static_address(name: str) -> str:
+    """Where a file is served; another content has another address."""
+    return f"/console/static/{name}?v={hashlib.sha256(static_files()[name]).hexdigest()[:12]}"
+
+
+def amount(value: float) -> str:
+    """A number with four significant digits, and no exponent where people can read it without."""
+    if value == 0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e9:
+        return f"{value:.3g}"
+    decimals = max(0, 3 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def fixed(value: float) -> str:
+    """A number with six decimals, so that a column of them lines up."""
+    return f"{value:,.6f}" if value == 0 or value >= 1e-6 else f"{value:.1e}"
+
+
+def epsilon(rho: float, delta: float) -> str:
+    """The epsilon that so much rho means at `delta`, rounded up."""
+    units = max(0, round(rho * UNITS_PER_RHO))
+    exact = epsilon_of_units(units, delta)
+    if exact == 0:
+        return "0"
+    digit = 10 ** (math.floor(math.log10(exact)) - 2)
+    return amount(math.ceil(exact / digit - 1e-9) * digit)
+
+
+def whole(value: int) -> str:
+    """A whole number, in groups of three."""
+    return f"{value:,}"
+
+
+def size(count: int) -> str:
+    """A number of bytes as people say it."""
+    value = float(count)
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if value < 1000:
+            return (
+                f"{value:.0f} {unit}"
+                if unit == "bytes"
+                else f"{amount(float(f'{value:.3g}'))} {unit}"
+            )
+        value /= 1000
+    return f"{amount(float(f'{value:.3g}'))} TB"
+
+
+def moment(at: datetime) -> str:
+    """A time, to the minute."""
+    return f"{at:%-d %b %Y, %H:%M} UTC"
+
+
+def day(at: datetime) -> str:
+    """A date."""
+    return f"{at:%-d %b %Y}"

@@ -1,0 +1,143 @@
+"""A request for a release as a form, and back."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from service.console.fields import Field, fields_of, filled, values_of
+from service.console.forms import Form, given, number
+from synth.spec.catalogue import CatalogueEntry, catalogue
+from synth.spec.release import ReleaseRequest
+from synth.spec.workload import WorkloadItem
+
+RELEASE: TypeAdapter[ReleaseRequest] = TypeAdapter(ReleaseRequest)
+FORMATS = ("csv", "parquet")
+MOST_ITEMS = 100
+_DEFAULTS = (
+    ("w0.type", "marginals"),
+    ("w0.k", "2"),
+    ("mechanism", "gem"),
+    ("budget_kind", "epsilon"),
+    ("budget", "1"),
+    ("formats", "csv"),
+    ("answers", "yes"),
+)
+
+
+@dataclass(frozen=True)
+class ItemRow:
+    """An item of the workload as it is filled in."""
+
+    type: str
+    help: str
+    fields: list[Field]
+
+
+@dataclass(frozen=True)
+class MechanismChoice:
+    """The chosen mechanism and its parameters as they are filled in."""
+
+    entry: CatalogueEntry
+    fields: list[Field]
+
+
+def new_form(dataset_id: str) -> Form:
+    """The form that a curator finds at first."""
+    return Form([("dataset_id", dataset_id), *_DEFAULTS])
+
+
+def item_types() -> tuple[str, ...]:
+    """The types of workload items."""
+    return tuple(_item_schemas())
+
+
+@cache
+def entries() -> dict[str, CatalogueEntry]:
+    """The catalogue, by name."""
+    return {entry.name: entry for entry in catalogue()}
+
+
+def items_of(form: Form) -> list[ItemRow]:
+    """The workload of a form."""
+    return [_item(form, number) for number in form.numbered("w")[:MOST_ITEMS]]
+
+
+def changed(form: Form, action: str) -> Form:
+    """The form after a button that adds or removes an item of the workload."""
+    rows = items_of(form)
+    verb, _, place = action.partition(":")
+    if verb == "remove" and place.isdecimal() and len(rows) > 1:
+        rows = [row for number, row in enumerate(rows) if number != int(place)]
+    pairs = [(f"w{number}.type", row.type) for number, row in enumerate(rows)]
+    pairs += [
+        (f"w{number}.{field.name}", field.value)
+        for number, row in enumerate(rows)
+        for field in row.fields
+    ]
+    if verb == "add" and len(rows) < MOST_ITEMS:
+        pairs += [(f"w{len(rows)}.type", "marginals"), (f"w{len(rows)}.k", "1")]
+    return form.replacing("w", pairs)
+
+
+def mechanism_of(form: Form) -> MechanismChoice:
+    """The chosen mechanism, or the first one."""
+    known = entries()
+    entry = known.get(form.text("mechanism")) or next(iter(known.values()))
+    fields = fields_of(entry.parameters, without=["name"])
+    return MechanismChoice(entry, filled(fields, form, "m."))
+
+
+def body_of(form: Form) -> dict[str, Any]:
+    """What was filled in, as the API expects it."""
+    mechanism = mechanism_of(form)
+    kind = "rho" if form.text("budget_kind") == "rho" else "epsilon"
+    body: dict[str, Any] = {
+        "dataset_id": form.text("dataset_id"),
+        "workload": [{"type": row.type, **values_of(row.fields)} for row in items_of(form)],
+        "mechanism": {"name": mechanism.entry.name, **values_of(mechanism.fields)},
+        "budget": given(**{kind: number(form.text("budget"))}),
+        "outputs": _outputs_of(form, mechanism.entry),
+    }
+    if mechanism.entry.needs_public_data:
+        body |= given(public_dataset_id=form.text("public_dataset_id"))
+    body |= given(
+        expected_rows=number(form.text("expected_rows")),
+        table=form.text("table"),
+        publish=form.has("publish"),
+        dry_run=form.has("dry_run"),
+    )
+    return {name: value for name, value in body.items() if value is not False}
+
+
+def _outputs_of(form: Form, entry: CatalogueEntry) -> dict[str, Any]:
+    outputs: dict[str, Any] = {"formats": form.all("formats"), "answers": form.has("answers")}
+    if not entry.releases_rows:
+        # It releases answers and nothing else, so there is nothing to choose.
+        return {"formats": form.all("formats"), "answers": True}
+    outputs |= given(rows=number(form.text("rows")))
+    if form.has("certify"):
+        outputs["certify"] = given(
+            share=number(form.text("share")), confidence=number(form.text("confidence"))
+        )
+    return outputs
+
+
+def _item(form: Form, place: int) -> ItemRow:
+    schemas = _item_schemas()
+    kind = form.text(f"w{place}.type")
+    kind = kind if kind in schemas else "marginals"
+    described = str(schemas[kind].get("description", "")).partition("\n")[0]
+    return ItemRow(kind, described, filled(fields_of(schemas[kind]), form, f"w{place}."))
+
+
+@cache
+def _item_schemas() -> dict[str, dict[str, Any]]:
+    """The JSON Schema of each type of item."""
+    found = TypeAdapter(WorkloadItem).json_schema()["$defs"].values()
+    return {
+        each["properties"]["type"]["const"]: each
+        for each in found
+        if "const" in each.get("properties", {}).get("type", {})
+    }

@@ -1,0 +1,286 @@
+"""Pages about releases: asking for one, watching it, and using what was released."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import RedirectResponse
+from pydantic import TypeAdapter
+
+from service.console import plots, release_form
+from service.console.access import Analyst, Curator, Posted, Reader
+from service.console.forms import Form, number, repeat_key, validated
+from service.console.pages import page
+from service.console.route import ConsoleRoute, explained
+from service.context import Context, Services
+from service.datasets import endpoints as datasets
+from service.datasets import repository as dataset_rows
+from service.datasets.schemas import schema_of
+from service.errors import Problem
+from service.keys.access import Caller
+from service.pagination import LARGEST_LIMIT, Pages, Paging
+from service.populations import endpoints as populations
+from service.releases import endpoints as api
+from service.releases import repository as releases
+from service.releases.endpoints import ArtifactName, ReleaseId
+from service.releases.schemas import (
+    FINAL_STATES,
+    MAX_SAMPLE_ROWS,
+    ModelAnswers,
+    Question,
+    ReleaseView,
+    SampleRequest,
+)
+from synth.spec.schema import Schema
+
+router = APIRouter(prefix="/releases", route_class=ConsoleRoute)
+
+MOST_LINES = 200
+_QUESTION: TypeAdapter[Question] = TypeAdapter(Question)
+_SAMPLE: TypeAdapter[SampleRequest] = TypeAdapter(SampleRequest)
+
+
+@router.get("")
+def show_all(request: Request, caller: Reader, context: Services, paging: Pages) -> Response:
+    """Releases; to an analyst, those that are published."""
+    return page(
+        request,
+        "releases.html",
+        releases=api.list_releases(caller, context, paging),
+        populations=_populations(caller, context),
+        datasets=_dataset_names(caller, context),
+    )
+
+
+@router.get("/new")
+def ask(request: Request, caller: Curator, context: Services, dataset: str = "") -> Response:
+    """The form for a new release."""
+    known = _datasets(caller, context)
+    ready = [each for each in known if each.visibility == "private" and each.state == "ready"]
+    chosen = dataset or (str(ready[0].id) if ready else "")
+    return _editor(request, caller, context, release_form.new_form(chosen))
+
+
+@router.post("/new")
+def create(request: Request, caller: Curator, form: Posted, context: Services) -> Response:
+    """Change the form, preview the release, or queue it."""
+    action = form.text("action")
+    if action != "submit":
+        return _editor(request, caller, context, release_form.changed(form, action))
+    try:
+        body = validated(release_form.RELEASE, release_form.body_of(form))
+        made = api.create(body, caller, context, request, Response(), repeat_key(form))
+    except Exception as error:
+        problem = explained(request, error)
+        return _editor(request, caller, context, form, refused=problem)
+    return RedirectResponse(f"/console/releases/{made.id}", status_code=303)
+
+
+@router.post("/preview")
+def preview(request: Request, caller: Curator, form: Posted, context: Services) -> Response:
+    """The preview alone, for a form that is being filled in."""
+    return page(request, "preview.html", **_previewed(request, caller, context, form))
+
+
+@router.get("/{release_id}")
+def show(request: Request, release_id: ReleaseId, caller: Reader, context: Services) -> Response:
+    """A release: its state, its cost and what came out."""
+    return _shown(request, release_id, caller, context)
+
+
+@router.get("/{release_id}/events")
+def watch(
+    release_id: ReleaseId,
+    caller: Reader,
+    context: Services,
+    last_event_id: Annotated[int, Header(ge=0, lt=2**63)] = 0,
+) -> Response:
+    """Follow a release, as the API does it."""
+    return api.watch(release_id, caller, context, last_event_id)
+
+
+@router.post("/{release_id}/publish")
+def publish(release_id: ReleaseId, caller: Curator, form: Posted, context: Services) -> Response:
+    """Let analysts see a release."""
+    api.publish(release_id, caller, context)
+    return RedirectResponse(f"/console/releases/{release_id}", status_code=303)
+
+
+@router.post("/{release_id}/cancel")
+def cancel(release_id: ReleaseId, caller: Curator, form: Posted, context: Services) -> Response:
+    """Give a release up."""
+    api.cancel(release_id, caller, context)
+    return RedirectResponse(f"/console/releases/{release_id}", status_code=303)
+
+
+@router.get("/{release_id}/artifacts/{name}")
+def download(
+    request: Request, release_id: ReleaseId, name: ArtifactName, caller: Reader, context: Services
+) -> Response:
+    """Download an artifact."""
+    sent = request.headers
+    conditions = (sent.get("if-none-match"), sent.get("range"), sent.get("if-range"))
+    return api.get_artifact(release_id, name, caller, context, *conditions)
+
+
+@router.get("/{release_id}/answers")
+async def answer(
+    request: Request,
+    release_id: ReleaseId,
+    caller: Analyst,
+    context: Services,
+    column: Annotated[list[str] | None, Query()] = None,
+) -> Response:
+    """Ask the released model about some columns."""
+    chosen = column or []
+    try:
+        item = await run_in_threadpool(_item, context, release_id, chosen)
+        question = validated(_QUESTION, {"workload": [item]})
+        found = await api.answer(release_id, question, caller, context)
+        values: dict[str, Any] = {"answers": found}
+    except Exception as error:
+        values = {"error": error}
+    return await run_in_threadpool(
+        _shown, request, release_id, caller, context, asked=chosen, **values
+    )
+
+
+@router.post("/{release_id}/samples")
+async def sample(
+    request: Request, release_id: ReleaseId, caller: Analyst, form: Posted, context: Services
+) -> Response:
+    """Download rows that are drawn from the released model."""
+    try:
+        wanted = validated(_SAMPLE, {"rows": number(form.text("rows"))})
+        rows = await api.sample(release_id, wanted, caller, context)
+    except Exception as error:
+        return await run_in_threadpool(_shown, request, release_id, caller, context, error=error)
+    rows.headers["Content-Disposition"] = f'attachment; filename="sample-{release_id}.csv"'
+    return rows
+
+
+def _shown(
+    request: Request,
+    release_id: UUID,
+    caller: Caller,
+    context: Context,
+    *,
+    asked: list[str] | None = None,
+    answers: ModelAnswers | None = None,
+    error: Exception | None = None,
+) -> Response:
+    release = api.show(release_id, caller, context)
+    problem = None if error is None else explained(request, error)
+    schema = _released_schema(context, release)
+    released = plots.read_answers(context, release_id) if release.state == "succeeded" else []
+    return page(
+        request,
+        "release.html",
+        status=200 if problem is None else problem.status,
+        problem=problem,
+        release=release,
+        is_over=release.state in FINAL_STATES,
+        population=populations.show(release.population_id, caller, context),
+        datasets=_dataset_names(caller, context),
+        plots=plots.plots_of(released, schema),
+        released=released[:MOST_LINES],
+        columns=list(schema.sizes),
+        can_ask=_can_ask(release, caller),
+        has_rows=release_form.entries()[release.mechanism["name"]].releases_rows,
+        asked=asked or [],
+        answers=None if answers is None else answers.items,
+        answer_plot=_answer_plot(answers, schema),
+        most_lines=MOST_LINES,
+        most_sample_rows=MAX_SAMPLE_ROWS,
+    )
+
+
+def _answer_plot(answers: ModelAnswers | None, schema: Schema) -> plots.Plot | None:
+    """Bars, if the question was about one column."""
+    found = [] if answers is None else plots.plots_of(answers.items, schema)
+    return found[0] if len(found) == 1 else None
+
+
+def _can_ask(release: ReleaseView, caller: Caller) -> bool:
+    return "analyst" in caller.scopes and release.state == "succeeded"
+
+
+def _item(context: Context, release_id: UUID, columns: list[str]) -> dict[str, Any]:
+    """A question about columns, of the type that the release's mechanism can answer."""
+    with context.transaction() as work:
+        release = releases.get(work.session, release_id)
+    types = release_form.entries()[release.spec["mechanism"]["name"]].query_types
+    kind = "marginals" if "marginals" in types else types[0]
+    return {"type": kind, "attributes": [columns] if columns else []}
+
+
+def _released_schema(context: Context, release: ReleaseView) -> Schema:
+    """The declared columns, which every released file shows as well."""
+    with context.transaction() as work:
+        schema = schema_of(dataset_rows.get(work.session, release.dataset_id))
+    return schema if isinstance(schema, Schema) else schema.linked
+
+
+def _editor(
+    request: Request,
+    caller: Caller,
+    context: Context,
+    form: Form,
+    *,
+    refused: Problem | None = None,
+) -> Response:
+    known = _datasets(caller, context)
+    previewed = _previewed(request, caller, context, form)
+    problem = refused or previewed.pop("problem")
+    return page(
+        request,
+        "release_new.html",
+        status=200 if refused is None else refused.status,
+        **previewed | {"problem": problem, "refused": refused},
+        form=form,
+        items=release_form.items_of(form),
+        item_types=release_form.item_types(),
+        mechanism=release_form.mechanism_of(form),
+        entries=list(release_form.entries().values()),
+        formats=release_form.FORMATS,
+        private=[each for each in known if each.visibility == "private"],
+        public=[each for each in known if each.visibility == "public"],
+        repeat_key=repeat_key(form, refused),
+    )
+
+
+def _previewed(request: Request, caller: Caller, context: Context, form: Form) -> dict[str, Any]:
+    """What the release would cost, or why it cannot be."""
+    body = release_form.body_of(form)
+    values: dict[str, Any] = {"body": body, "preview": None, "population": None, "problem": None}
+    try:
+        dataset = datasets.show(UUID(body["dataset_id"]), caller, context)
+        if dataset.population_id is not None:
+            values["population"] = populations.show(dataset.population_id, caller, context)
+    except ValueError:
+        # No dataset is chosen, or none that exists; the preview says so.
+        pass
+    try:
+        values["preview"] = api.preview(validated(release_form.RELEASE, body), caller, context)
+    except Exception as error:
+        values["problem"] = explained(request, error)
+    return values
+
+
+def _datasets(caller: Caller, context: Context) -> list[Any]:
+    found = datasets.list_datasets(caller, context, Paging(limit=LARGEST_LIMIT)).items
+    return [each for each in found if each.state != "deleted"]
+
+
+def _dataset_names(caller: Caller, context: Context) -> dict[UUID, str]:
+    """Names of datasets, for those who may see them."""
+    if "curator" not in caller.scopes:
+        return {}
+    found = datasets.list_datasets(caller, context, Paging(limit=LARGEST_LIMIT)).items
+    return {each.id: each.name for each in found}
+
+
+def _populations(caller: Caller, context: Context) -> dict[UUID, Any]:
+    found = populations.list_populations(caller, context, Paging(limit=LARGEST_LIMIT)).items
+    return {each.id: each for each in found}

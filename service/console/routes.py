@@ -1,0 +1,55 @@
+"""/console: the pages, the files that they refer to, and the way there."""
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+from starlette.exceptions import HTTPException
+
+from service.console import datasets, keys, populations, releases, sign_in
+from service.console.access import AnyVisitor
+from service.console.pages import MEDIA_TYPES, static_files
+from service.console.route import ConsoleRoute
+from service.errors import NotFound
+
+# Pages are no part of the API's contract.
+router = APIRouter(include_in_schema=False)
+console = APIRouter(prefix="/console", route_class=ConsoleRoute)
+
+_A_YEAR = "public, max-age=31536000, immutable"
+
+
+@router.get("/")
+def welcome(request: Request) -> Response:
+    """Lead browsers to the console; programs find nothing here."""
+    if "text/html" not in request.headers.get("accept", ""):
+        raise HTTPException(404)
+    return RedirectResponse("/console", status_code=303)
+
+
+@console.get("")
+def home(caller: AnyVisitor) -> Response:
+    """The page that most visitors want first."""
+    place = "populations" if caller.scopes == {"admin"} else "releases"
+    return RedirectResponse(f"/console/{place}", status_code=303)
+
+
+@console.get("/static/{name}")
+def static(name: str) -> Response:
+    """A file that pages refer to. Its address changes with its content."""
+    content = static_files().get(name)
+    if content is None:
+        raise NotFound("there is no such file")
+    ending = name[name.rindex(".") :]
+    return Response(content, media_type=MEDIA_TYPES[ending], headers={"Cache-Control": _A_YEAR})
+
+
+for part in (sign_in, populations, datasets, releases, keys):
+    console.include_router(part.router)
+
+
+@console.get("/{rest:path}")
+def nothing(rest: str, caller: AnyVisitor) -> Response:
+    """Whatever else somebody looks for."""
+    raise NotFound("there is no such page")
+
+
+router.include_router(console)

@@ -1,0 +1,97 @@
+"""Sessions in a cookie: sealed by a key that only the service has, so nobody else can read or make one.
+
+A session names an API key by its id. The secret itself is checked at sign-in and kept nowhere.
+"""
+
+import base64
+import binascii
+import hmac
+import json
+import secrets
+import time
+from dataclasses import dataclass
+from uuid import UUID
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from fastapi import Request, Response
+
+COOKIE = "scrim_session"
+PATH = "/console"
+SECONDS = 8 * 60 * 60
+"""How long a session lasts: a working day."""
+
+_NONCE_BYTES = 12
+_KEY_BYTES = 32
+_PURPOSE = b"scrim-console-session-1"
+
+
+@dataclass(frozen=True)
+class Session:
+    """Who is signed in, if anybody is, and the token that their forms must carry."""
+
+    key_id: UUID | None
+    token: str
+    ends_at: int
+    """Seconds since 1970."""
+
+    def accepts(self, token: str | None) -> bool:
+        """Whether a form came from one of this session's own pages."""
+        return hmac.compare_digest(self.token.encode(), (token or "").encode())
+
+
+def begin(key_id: UUID | None = None) -> Session:
+    """A new session."""
+    return Session(key_id, secrets.token_urlsafe(24), int(time.time()) + SECONDS)
+
+
+def session_of(request: Request, *, master_key: bytes) -> Session | None:
+    """The session of a request, unless it has none or it has ended."""
+    cookie = request.cookies.get(COOKIE)
+    session = None if cookie is None else unseal(cookie, master_key=master_key)
+    return None if session is None or session.ends_at <= time.time() else session
+
+
+def keep(response: Response, session: Session, request: Request, *, master_key: bytes) -> None:
+    """Hand a session to the browser, out of the reach of scripts and of other sites."""
+    response.set_cookie(
+        COOKIE,
+        seal(session, master_key=master_key),
+        max_age=SECONDS,
+        path=PATH,
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+
+
+def end(response: Response) -> None:
+    """Take the session back."""
+    response.delete_cookie(COOKIE, path=PATH)
+
+
+def seal(session: Session, *, master_key: bytes) -> str:
+    """A session as the text of a cookie."""
+    content = [None if session.key_id is None else str(session.key_id)]
+    plain = json.dumps([*content, session.token, session.ends_at]).encode()
+    nonce = secrets.token_bytes(_NONCE_BYTES)
+    sealed = nonce + _cipher(master_key).encrypt(nonce, plain, _PURPOSE)
+    return base64.urlsafe_b64encode(sealed).decode()
+
+
+def unseal(cookie: str, *, master_key: bytes) -> Session | None:
+    """The session in a cookie; None if this service did not seal it."""
+    try:
+        sealed = base64.urlsafe_b64decode(cookie.encode())
+        nonce, rest = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+        plain = _cipher(master_key).decrypt(nonce, rest, _PURPOSE)
+    except (binascii.Error, ValueError, InvalidTag):
+        return None
+    key_id, token, ends_at = json.loads(plain)
+    return Session(None if key_id is None else UUID(key_id), token, ends_at)
+
+
+def _cipher(master_key: bytes) -> AESGCM:
+    return AESGCM(HKDF(SHA256(), _KEY_BYTES, salt=None, info=_PURPOSE).derive(master_key))

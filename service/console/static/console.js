@@ -1,0 +1,169 @@
+/* Makes forms livelier. Every page works without this file; nothing here knows what a form is about. */
+"use strict";
+
+const PAUSE = 300;
+const POLL = 1000;
+const PROBLEM = "application/problem+json";
+
+const ask = (address, options = {}) =>
+  fetch(address, { credentials: "same-origin", redirect: "manual", ...options });
+
+const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
+
+const posted = (form, button) => {
+  const body = new URLSearchParams(new FormData(form));
+  if (button) body.set("action", button.value);
+  return { method: "POST", body };
+};
+
+/* A form that changes with what is chosen: the server renders it anew, and the old one is replaced. */
+async function refresh(form, button) {
+  const before = document.activeElement;
+  const focused = before && before.id;
+  const opened = [...form.querySelectorAll("details[open][id]")].map((each) => each.id);
+  const answer = await ask(form.action, posted(form, button || { value: "update" }));
+  if (answer.type === "opaqueredirect") return location.reload();
+  const fresh = parsed(await answer.text()).getElementById(form.id);
+  if (!fresh) return location.reload();
+  form.replaceWith(document.adoptNode(fresh));
+  for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
+  const problem = fresh.querySelector("[data-problem]");
+  const last = [...fresh.querySelectorAll(".column input[name$='.name']")].pop();
+  const target = problem || (button?.dataset.focus === "last-column" ? last : document.getElementById(focused));
+  target?.focus({ preventScroll: target !== last && target !== problem });
+  enliven(fresh);
+}
+
+/* A preview beside a form that is being filled in: the newest answer counts, whichever comes last. */
+function previewer(form) {
+  const address = form.dataset.preview;
+  let timer = 0;
+  let newest = 0;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      const number = ++newest;
+      const aside = form.querySelector("#preview")?.parentElement;
+      aside?.setAttribute("aria-busy", "true");
+      try {
+        const answer = await ask(address, posted(form));
+        if (answer.type === "opaqueredirect") return location.reload();
+        const fresh = parsed(await answer.text()).getElementById("preview");
+        const shown = form.querySelector("#preview");
+        if (number !== newest || !fresh || !shown) return;
+        if (shown.querySelector("details[open]")) fresh.querySelector("details")?.setAttribute("open", "");
+        shown.replaceWith(document.adoptNode(fresh));
+      } finally {
+        if (number === newest) aside?.removeAttribute("aria-busy");
+      }
+    }, PAUSE);
+  };
+}
+
+function enliven(form) {
+  const preview = form.dataset.preview ? previewer(form) : () => {};
+  form.addEventListener("input", (event) => {
+    if (!event.target.hasAttribute("data-refresh")) preview();
+  });
+  form.addEventListener("change", (event) => {
+    if (event.target.matches("select[data-refresh]")) refresh(form);
+  });
+  form.addEventListener("submit", (event) => {
+    const button = event.submitter;
+    if (button?.hasAttribute("data-refresh")) {
+      event.preventDefault();
+      refresh(form, button);
+    }
+  });
+}
+
+/* A second click while the first one is on its way sends nothing; the server would not repeat it anyway. */
+function once(form) {
+  form.addEventListener("submit", (event) => {
+    if (event.defaultPrevented) return;
+    if (form.dataset.sent) return event.preventDefault();
+    // A download leaves the page as it is, so its form can be sent again.
+    if (!form.action.endsWith("/samples") && form.method === "post") form.dataset.sent = "yes";
+    event.submitter?.setAttribute("aria-busy", "true");
+    setTimeout(() => event.submitter?.removeAttribute("aria-busy"), 2000);
+  });
+  addEventListener("pageshow", () => delete form.dataset.sent);
+}
+
+/* Uploads show how far they are. */
+function uploading(form) {
+  const bar = form.querySelector("[data-upload-progress]");
+  const fault = form.querySelector("[data-upload-fault]");
+  const button = form.querySelector("button");
+  const refuse = (message) => {
+    fault.textContent = message;
+    fault.hidden = false;
+    bar.classList.add("unseen");
+    button.disabled = false;
+  };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const file = form.querySelector("input[type=file]").files[0];
+    const most = Number(form.dataset.mostBytes);
+    if (file && file.size > most) return refuse(`The file is larger than ${most.toLocaleString("en")} bytes; compress it.`);
+    const request = new XMLHttpRequest();
+    request.open("POST", form.action);
+    request.setRequestHeader("Accept", PROBLEM);
+    request.upload.onprogress = (each) => { if (each.lengthComputable) bar.value = (100 * each.loaded) / each.total; };
+    request.onerror = () => refuse("The upload broke off; try again.");
+    request.onload = () => {
+      if (request.status < 400) return location.reload();
+      try { refuse(JSON.parse(request.responseText).detail); } catch { refuse("The upload failed; try again."); }
+    };
+    fault.hidden = true;
+    bar.classList.remove("unseen");
+    button.disabled = true;
+    request.send(new FormData(form));
+  });
+}
+
+/* A part of a page that changes by itself, until it says that it does not any more. */
+async function poll(part) {
+  const answer = await ask(part.dataset.poll).catch(() => null);
+  if (answer && answer.ok) {
+    const fresh = parsed(await answer.text()).getElementById(part.id);
+    // The rest of the page depends on the state: other buttons, other sections.
+    if (!fresh || fresh.dataset.state !== part.dataset.state) return location.reload();
+  }
+  setTimeout(poll, POLL, part);
+}
+
+/* Progress as it happens. The stream ends when the release does; the page is then another one. */
+function follow(section) {
+  const bar = section.querySelector("[data-progress]");
+  const text = section.querySelector("[data-progress-text]");
+  const spent = document.querySelector("[data-spent]");
+  const state = section.querySelector(".state");
+  const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+  const events = new EventSource(section.dataset.events);
+  events.addEventListener("progress", (event) => {
+    const { done, total, rho_spent: rho } = JSON.parse(event.data);
+    bar.max = total || 1;
+    bar.value = done;
+    text.textContent = `Step ${done.toLocaleString("en")} of ${total.toLocaleString("en")}`;
+    if (spent) spent.textContent = number.format(rho);
+  });
+  events.addEventListener("state", (event) => {
+    const now = JSON.parse(event.data).state;
+    if (["succeeded", "failed", "cancelled"].includes(now)) {
+      events.close();
+      location.reload();
+    } else {
+      state.textContent = now;
+      state.className = `state state-${now}`;
+      if (now === "running") text.textContent = "A worker has begun";
+    }
+  });
+}
+
+document.querySelectorAll("form[data-live]").forEach(enliven);
+document.querySelectorAll("form[data-upload]").forEach(uploading);
+document.querySelectorAll("form:not([data-upload])").forEach(once);
+document.querySelectorAll("[data-poll]").forEach((part) => setTimeout(poll, POLL, part));
+document.querySelectorAll("[data-events]").forEach(follow);
+document.querySelector("[data-problem]")?.focus();
