@@ -44,13 +44,12 @@ class Form:
     def replacing(self, prefix: str, pairs: Sequence[tuple[str, str]]) -> "Form":
         """The form with these fields instead of its own numbered ones."""
         own = {f"{prefix}{number}" for number in self.numbered(prefix)}
-        kept = [
-            (name, value)
-            for name, values in self._values.items()
-            for value in values
-            if name.partition(".")[0] not in own
-        ]
+        kept = [pair for pair in self.pairs() if pair[0].partition(".")[0] not in own]
         return Form([*kept, *pairs])
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every field with every value."""
+        return [(name, value) for name, values in self._values.items() for value in values]
 
 
 async def read_form(request: Request) -> Form:

@@ -255,14 +255,13 @@ def _previewed(request: Request, caller: Caller, context: Context, form: Form) -
     body = release_form.body_of(form)
     values: dict[str, Any] = {"body": body, "preview": None, "population": None, "problem": None}
     try:
-        dataset = datasets.show(UUID(body["dataset_id"]), caller, context)
-        if dataset.population_id is not None:
-            values["population"] = populations.show(dataset.population_id, caller, context)
-    except ValueError:
-        # No dataset is chosen, or none that exists; the preview says so.
-        pass
-    try:
-        values["preview"] = api.preview(validated(release_form.RELEASE, body), caller, context)
+        request_body = validated(release_form.RELEASE, body)
+        preview = api.preview(request_body, caller, context)
+        dataset = datasets.show(UUID(request_body.dataset_id), caller, context)
+        # A preview there is only of private data, which are about somebody.
+        assert dataset.population_id is not None
+        values["population"] = populations.show(dataset.population_id, caller, context)
+        values["preview"] = preview
     except Exception as error:
         values["problem"] = explained(request, error)
     return values
