@@ -16,22 +16,37 @@ const posted = (form, button) => {
   return { method: "POST", body };
 };
 
+/* Not form.action: a button of that name would hide it. */
+const target = (form) => form.getAttribute("action");
+
+const state = (field) => (field.type === "checkbox" ? field.checked : field.value);
+
+const fields = (form) => [...form.elements].filter((each) => each.id);
+
 /* A form that changes with what is chosen: the server renders it anew, and the old one is replaced. */
 async function refresh(form, button) {
-  const before = document.activeElement;
-  const focused = before && before.id;
-  const opened = [...form.querySelectorAll("details[open][id]")].map((each) => each.id);
-  const answer = await ask(form.action, posted(form, button || { value: "update" }));
-  if (answer.type === "opaqueredirect") return location.reload();
-  const fresh = parsed(await answer.text()).getElementById(form.id);
+  const sent = new Map(fields(form).map((each) => [each.id, state(each)]));
+  const answer = await ask(target(form), posted(form, button || { value: "update" }));
+  const fresh = answer.type === "opaqueredirect" ? null : parsed(await answer.text()).getElementById(form.id);
   if (!fresh) return location.reload();
+  // What somebody typed while the answer was on its way.
+  for (const old of fields(form)) {
+    const same = fresh.querySelector(`#${CSS.escape(old.id)}`);
+    if (!same || sent.get(old.id) === state(old)) continue;
+    if (old.type === "checkbox") same.checked = old.checked;
+    else same.value = old.value;
+  }
+  for (const each of form.querySelectorAll("details[open][id]")) {
+    fresh.querySelector(`#${CSS.escape(each.id)}`)?.setAttribute("open", "");
+  }
+  const focused = document.activeElement?.id;
   form.replaceWith(document.adoptNode(fresh));
-  for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
-  const problem = fresh.querySelector("[data-problem]");
-  const last = [...fresh.querySelectorAll(".column input[name$='.name']")].pop();
-  const target = problem || (button?.dataset.focus === "last-column" ? last : document.getElementById(focused));
-  target?.focus({ preventScroll: target !== last && target !== problem });
   enliven(fresh);
+  once(fresh);
+  const problem = fresh.querySelector("[data-problem]");
+  const last = button?.dataset.focus && [...fresh.querySelectorAll(button.dataset.focus)].pop();
+  if (problem || last) (problem || last).focus();
+  else if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 }
 
 /* A preview beside a form that is being filled in: the newest answer counts, whichever comes last. */
@@ -83,7 +98,7 @@ function once(form) {
     if (event.defaultPrevented) return;
     if (form.dataset.sent) return event.preventDefault();
     // A download leaves the page as it is, so its form can be sent again.
-    if (!form.action.endsWith("/samples") && form.method === "post") form.dataset.sent = "yes";
+    if (form.method === "post" && !target(form).endsWith("/samples")) form.dataset.sent = "yes";
     event.submitter?.setAttribute("aria-busy", "true");
     setTimeout(() => event.submitter?.removeAttribute("aria-busy"), 2000);
   });
@@ -107,7 +122,7 @@ function uploading(form) {
     const most = Number(form.dataset.mostBytes);
     if (file && file.size > most) return refuse(`The file is larger than ${most.toLocaleString("en")} bytes; compress it.`);
     const request = new XMLHttpRequest();
-    request.open("POST", form.action);
+    request.open("POST", target(form));
     request.setRequestHeader("Accept", PROBLEM);
     request.upload.onprogress = (each) => { if (each.lengthComputable) bar.value = (100 * each.loaded) / each.total; };
     request.onerror = () => refuse("The upload broke off; try again.");

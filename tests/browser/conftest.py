@@ -1,0 +1,97 @@
+"""A browser, and the whole stack with real workers, as its users have it."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from service.embedded import PostgresServer, ValkeyServer
+from service.keys.schemas import Scope
+from service.keys.service import create_key
+from tests.browser.support import Person, find_chromium, flags
+from tests.worker.support import Stack, await_that, running_stack
+
+QUEUES = ("jobs", "fast")
+
+
+@dataclass(frozen=True)
+class World:
+    """An installation in which something has happened already."""
+
+    stack: Stack
+    keys: dict[Scope, str]
+    population: UUID
+    dataset: UUID
+    waiting: UUID
+    release: UUID
+    unpublished: UUID
+
+    @property
+    def url(self) -> str:
+        return str(self.stack.http.base_url).rstrip("/")
+
+
+# Not for the whole session: its event loop would be in the way of tests that have one of their own.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A running Chromium."""
+    program = find_chromium()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=program, args=flags())
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="session")
+def world() -> Iterator[World]:
+    """A service with workers, one population, its data and two releases."""
+    with ExitStack() as held:
+        folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="scrim-browser-")))
+        postgres = held.enter_context(PostgresServer(folder / "servers", durable=False))
+        valkey = held.enter_context(ValkeyServer(folder / "servers", durable=False))
+        place = folder / "stack"
+        place.mkdir()
+        stack = held.enter_context(running_stack(postgres.url, valkey.url, place))
+        for queue in QUEUES:
+            worker = stack.process(f"worker-{queue}", "-m", "worker", f"--queue={queue}")
+            worker.start()
+            held.callback(worker.stop)
+        yield _furnished(stack)
+        stack.check()
+
+
+def _furnished(stack: Stack) -> World:
+    roles: tuple[Scope, ...] = ("admin", "curator", "analyst")
+    with stack.context.transaction() as work:
+        keys = {role: create_key(work.session, f"the {role}", [role])[1] for role in roles}
+    population = stack.population(name="people of a small town")
+    dataset = stack.uploaded(population)
+    await_that(lambda: stack.show("datasets", dataset)["state"] == "ready", "a ready dataset")
+    release = stack.submit(dataset, workload=[{"type": "marginals", "k": 1}], publish=True)
+    unpublished = stack.submit(dataset, dry_run=True)
+    for each in (release, unpublished):
+        await_that(lambda each=each: stack.release(each)["state"] == "succeeded", "a release")  # type: ignore[misc]
+    return World(stack, keys, population, dataset, stack.dataset(population), release, unpublished)
+
+
+@pytest.fixture
+def visit(browser: Any, world: World) -> Iterator[Callable[..., Any]]:
+    """Opens browsers that share nothing, and closes them; each must have had nothing to complain of."""
+    with ExitStack() as held:
+
+        @contextmanager
+        def opened(**options: Any) -> Iterator[Person]:
+            context = browser.new_context(**options)
+            held.callback(context.close)
+            person = Person(context.new_page(), world.url)
+            yield person
+            person.check()
+
+        yield opened
