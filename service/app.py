@@ -54,6 +54,7 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
             # Refuses to serve a database that is older than its anchor; anchors a new one.
             context.advance_anchor()
             app.state.context = context
+            console.prepare()
             logger.info("started")
             yield
             context.stopping.set()

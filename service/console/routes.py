@@ -4,9 +4,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from service.console import datasets, keys, populations, releases, sign_in
+from service.console import datasets, keys, populations, release_form, releases, sign_in
 from service.console.access import AnyVisitor
-from service.console.pages import MEDIA_TYPES, static_files
+from service.console.pages import MEDIA_TYPES, environment, static_files
 from service.console.route import ConsoleRoute
 from service.errors import NotFound
 
@@ -53,3 +53,12 @@ def nothing(rest: str, caller: AnyVisitor) -> Response:
 
 
 router.include_router(console)
+
+
+def prepare() -> None:
+    """Do what the first visitors would otherwise wait for: compile templates and forms."""
+    for name in environment().list_templates():
+        environment().get_template(name)
+    static_files()
+    release_form.entries()
+    release_form.item_types()

@@ -140,7 +140,7 @@ def use_release(person: Person, address: str) -> None:
     page.locator(".chip", has_text="sex").click()
     page.locator(".chip", has_text="town").click()
     person.press("Ask")
-    answers = page.get_by_role("region", name="Answers", exact=True)
+    answers = page.get_by_role("region", name="Answers, as a table", exact=True)
     answers.wait_for()
     # F, M, other; a, b, other; and missing ones of each.
     assert answers.locator("tbody tr").count() == 4 * 4
