@@ -22,7 +22,7 @@ from service.keys.access import Caller
 from service.pagination import LARGEST_LIMIT, Pages, Paging
 from service.populations import endpoints as populations
 
-router = APIRouter(prefix="/datasets", route_class=ConsoleRoute)
+router = APIRouter(prefix="/console/datasets", route_class=ConsoleRoute)
 
 _DATASET: TypeAdapter[NewPrivateDataset | NewPublicDataset] = TypeAdapter(NewDataset)
 # What a browser says about a file depends on the programs that are installed; its name does not.

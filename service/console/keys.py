@@ -16,7 +16,7 @@ from service.keys.endpoints import KeyId
 from service.keys.schemas import NewKey
 from service.pagination import Pages, Paging
 
-router = APIRouter(prefix="/keys", route_class=ConsoleRoute)
+router = APIRouter(prefix="/console/keys", route_class=ConsoleRoute)
 
 _KEY: TypeAdapter[NewKey] = TypeAdapter(NewKey)
 

@@ -18,7 +18,7 @@ from service.populations import endpoints as api
 from service.populations.schemas import PopulationId
 from synth.spec.population import Population
 
-router = APIRouter(prefix="/populations", route_class=ConsoleRoute)
+router = APIRouter(prefix="/console/populations", route_class=ConsoleRoute)
 
 LEDGER_LINES = 25
 _POPULATION: TypeAdapter[Population] = TypeAdapter(Population)

@@ -34,7 +34,7 @@ from service.releases.schemas import (
 )
 from synth.spec.schema import Schema
 
-router = APIRouter(prefix="/releases", route_class=ConsoleRoute)
+router = APIRouter(prefix="/console/releases", route_class=ConsoleRoute)
 
 MOST_LINES = 200
 _QUESTION: TypeAdapter[Question] = TypeAdapter(Question)

@@ -12,7 +12,8 @@ from service.errors import NotFound
 
 # Pages are no part of the API's contract.
 router = APIRouter(include_in_schema=False)
-console = APIRouter(prefix="/console", route_class=ConsoleRoute)
+home = APIRouter(prefix="/console", route_class=ConsoleRoute)
+elsewhere = APIRouter(prefix="/console", route_class=ConsoleRoute)
 
 _A_YEAR = "public, max-age=31536000, immutable"
 
@@ -25,14 +26,14 @@ def welcome(request: Request) -> Response:
     return RedirectResponse("/console", status_code=303)
 
 
-@console.get("")
-def home(caller: AnyVisitor) -> Response:
+@home.get("")
+def begin(caller: AnyVisitor) -> Response:
     """The page that most visitors want first."""
     place = "populations" if caller.scopes == {"admin"} else "releases"
     return RedirectResponse(f"/console/{place}", status_code=303)
 
 
-@console.get("/static/{name}")
+@home.get("/static/{name}")
 def static(name: str) -> Response:
     """A file that pages refer to. Its address changes with its content."""
     content = static_files().get(name)
@@ -42,17 +43,24 @@ def static(name: str) -> Response:
     return Response(content, media_type=MEDIA_TYPES[ending], headers={"Cache-Control": _A_YEAR})
 
 
-for part in (sign_in, populations, datasets, releases, keys):
-    console.include_router(part.router)
-
-
-@console.get("/{rest:path}")
+@elsewhere.get("/{rest:path}")
 def nothing(rest: str, caller: AnyVisitor) -> Response:
     """Whatever else somebody looks for."""
     raise NotFound("there is no such page")
 
 
-router.include_router(console)
+PARTS = (
+    home,
+    sign_in.router,
+    populations.router,
+    datasets.router,
+    releases.router,
+    keys.router,
+    # Last, because it takes every address.
+    elsewhere,
+)
+for part in PARTS:
+    router.include_router(part)
 
 
 def prepare() -> None:

@@ -14,7 +14,7 @@ from service.keys.service import find_key
 
 HOME = "/console"
 
-router = APIRouter(route_class=ConsoleRoute)
+router = APIRouter(prefix=HOME, route_class=ConsoleRoute)
 
 
 class UnknownKey(Unauthorized):
