@@ -36,11 +36,16 @@ class World:
         return str(self.stack.http.base_url).rstrip("/")
 
 
+@pytest.fixture(scope="session")
+def program() -> str:
+    """The Chromium to start; without one, nothing else is started either."""
+    return find_chromium()
+
+
 # Not for the whole session: its event loop would be in the way of tests that have one of their own.
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser(program: str) -> Iterator[Any]:
     """A running Chromium."""
-    program = find_chromium()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -50,7 +55,7 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def world() -> Iterator[World]:
+def world(program: str) -> Iterator[World]:
     """A service with workers, one population, its data and two releases."""
     with ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="scrim-browser-")))
