@@ -5,10 +5,12 @@ Algorithm: A(x) <- A(x) exp(q(x) (m_q - q(A)) / 2), normalised, for each measure
 divided by M where a group of M individuals may count M times.
 Departures: those of `mwem`. A kind of group is its columns and the multiset of its individuals: no
 query tells sequences of the same individuals apart, and there are far fewer multisets. All sizes
-start equally often. One step updates all cells of a table; a group may be in several of them, so
-the step is divided by how many, and by the largest answer, which keeps it from overshooting. Counts
-are measured and compared per group; ratios to the number of individuals are formed afterwards.
+start equally often. One step updates all cells of a table; a group may be in several of them, and
+instead of dividing by M the step follows from how much the groups differ. Counts are measured and
+compared per group; ratios to the number of individuals are formed afterwards.
 """
+
+import torch
 
 from synth.mechanisms import mwem
 from synth.mechanisms.adaptive import Target
@@ -44,9 +46,16 @@ class GroupWeights(mwem.Reweighting[GroupTypes]):
         error = error.where(target.measured.view_as(answers), 0.0)
         if not (error.abs() > target.noise.view_as(answers)).any():
             return False
-        # With e the errors, a(c) the answers and v(x) the sum of e over the cells of x, a step of eta
-        # lowers the relative entropy by eta |e|^2 - eta^2 var(v) / 2 to second order, and var(v) is at
-        # most `most` times the sum of a(c) e(c)^2: always a gain, at an eta of half of what cancels it.
-        step = 1 / (2 * membership.most * answers.max().clamp(min=1.0))
-        model.reweight(of_groups, membership.spread((error * step).T))
+        pull = membership.spread(error.T)
+        model.reweight(of_groups, _step(error, model.variance(of_groups, pull), pull) * pull)
         return True
+
+
+def _step(error: torch.Tensor, variance: torch.Tensor, pull: torch.Tensor) -> torch.Tensor:
+    """How far to go: A(x) <- A(x) exp(step pull(x)), where pull(x) = sum of q(x) (m_q - q(A)).
+
+    To second order a step lowers the relative entropy to whatever fits by step |error|^2 - step^2
+    variance / 2. Half of the best step, and no weight by more than a factor of e, is a gain surely.
+    """
+    best = error.square().sum() / variance.clamp(min=torch.finfo(variance.dtype).tiny)
+    return torch.minimum(best / 2, 1 / pull.abs().max())

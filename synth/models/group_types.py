@@ -144,6 +144,12 @@ class GroupTypes:
                 counts[:, place] *= (1 - share) ** earlier
         return Membership(cells, counts, known.cells)
 
+    def variance(self, of_groups: Sequence[str], values: torch.Tensor) -> torch.Tensor:
+        """Of values with one column for each cell of some group columns."""
+        weights = self.summed(of_groups)
+        mean = (weights * values).sum()
+        return (weights * (values - mean).square()).sum()
+
     def reweight(self, of_groups: Sequence[str], exponents: torch.Tensor) -> None:
         """Multiply by exponentials, one column for each cell of some group columns, and normalise."""
         factors = (exponents - exponents.max()).exp()
@@ -154,9 +160,12 @@ class GroupTypes:
         self.weights /= self.weights.sum()
 
     def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
-        """Draw groups by systematic sampling, which keeps every kind within one of its share."""
-        drawn = draw_systematically(self.weights.numpy().ravel(), rows, rng)
-        multiset, cell = np.unravel_index(drawn, tuple(self.weights.shape))
+        """Draw groups by systematic sampling, which keeps every kind within one of its share.
+
+        So does it every cell of the groups and, within one, every size: these are in order.
+        """
+        drawn = draw_systematically(self.weights.T.numpy().ravel(), rows, rng)
+        cell, multiset = np.unravel_index(drawn, tuple(self.weights.T.shape))
         members = self.members.numpy()[multiset]
         taken = members[members < self.of_individuals.cells]
         return {

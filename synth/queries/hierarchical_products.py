@@ -28,7 +28,7 @@ from torch.nn.functional import embedding
 from torch.utils.checkpoint import checkpoint
 
 from synth.domain import SIZE, Domain, at_place
-from synth.spec.memory import KEPT_PLANS, KEPT_TABLES, MAX_ENTRIES
+from synth.spec.memory import KEPT_PLANS, KEPT_TABLES, MAX_ENTRIES, linked_entries
 
 if TYPE_CHECKING:
     from synth.models.product import ProductMixture
@@ -56,7 +56,12 @@ class Block:
 
     def entries(self, domain: Domain) -> int:
         """Numbers that a component's part of the product is made of."""
-        return sum(self.heights(domain)) + 2 * domain.size_of[SIZE] * self.width(domain)
+        return linked_entries(
+            places=domain.size_of[SIZE],
+            order=len(self.own),
+            kinds=self.width(domain),
+            cells=self.heights(domain),
+        )
 
 
 class Layout:

@@ -81,3 +81,12 @@ def rows_bytes(rows: int, schema: Schema, groups: Sequence[Group]) -> int:
     cells = rows * len(schema.attributes) * codes
     predicates = sum(group.size(schema) for group in groups if not group.is_whole)
     return DOUBLE * (cells + rows * predicates) + BYTES_PER_QUERY * queries_of(groups, schema)
+
+
+def linked_entries(*, places: int, order: int, kinds: int, cells: Sequence[int]) -> int:
+    """Numbers that a component's tables of linked rows are multiplied from, and those in between.
+
+    `kinds` of individuals, told apart by `order` columns, are held for every place as often as there
+    are factors, and as products; `cells` are those of the group columns of each table.
+    """
+    return (order + 3) * places * kinds + 2 * sum(cells)

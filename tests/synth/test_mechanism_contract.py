@@ -12,13 +12,15 @@ import pytest
 from synth.privacy.accountant import BudgetExceeded
 from synth.privacy.journal import JournalMismatch, MemoryJournal, Operation
 from synth.privacy.vault import Vault
-from synth.queries import compile_workload
+from synth.queries import QuerySet, compile_workload
 from synth.run import Release, run
 from synth.spec.mechanism import MECHANISMS as CATALOGUE
 from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
-from synth.table import Table
+from synth.spec.two_level import LinkedSchema
+from synth.table import Chunk, Table
+from synth.table.linking import starts_of_groups
 from tests.support import (
     ADD_REMOVE,
     PROTECTIONS,
@@ -28,6 +30,13 @@ from tests.support import (
     public_table,
     random_rows,
     release,
+)
+from tests.synth.linked import (
+    Household,
+    household,
+    linked_table,
+    random_households,
+    two_level_schema,
 )
 
 SMALL_NETWORK = {"latent": 8, "hidden": [16], "steps": 100, "learning_rate": 0.02}
@@ -91,16 +100,67 @@ MECHANISMS: dict[str, dict[str, Any]] = {
         "generations": 300,
     },
     "rap++": {"name": "rap_plus_plus", "rows": 50, "steps": 5, "last_temperature": 4.0},
+    "h_mwem": {"name": "h_mwem", "rounds": 5},
+    "h_mwem, newest only, average": {
+        "name": "h_mwem",
+        "past_measurements": False,
+        "output": "average",
+        "rounds": 5,
+    },
+    "h_mwem, queries": {"name": "h_mwem", "select": "queries", "per_round": 2, "rounds": 3},
+    "h_gem": {"name": "h_gem", "components": 50, "rounds": 5, **SMALL_NETWORK},
+    "h_gem, as the paper": {
+        "name": "h_gem",
+        "components": 50,
+        "select": "queries",
+        "per_round": 2,
+        "rounds": 3,
+        "loss": "absolute",
+        "average": True,
+        "opening_share": 0.0,
+        **SMALL_NETWORK,
+    },
 }
+TWO_LEVEL = {spec.catalogue_name() for spec in CATALOGUE if spec.two_level}
 SIZES = {"a": 2, "b": 3, "c": 4}
 SCHEMA = coded_schema(SIZES)
 ROWS = random_rows(SIZES, 60)
+LINKED = two_level_schema({"a": 2, "b": 3}, {"c": 4}, 3).linked
+HOUSEHOLDS = random_households(LINKED, 60)
 DELTA = 1e-9
 
 
 @pytest.fixture(params=MECHANISMS)
 def mechanism(request: pytest.FixtureRequest) -> dict[str, Any]:
     return MECHANISMS[request.param]
+
+
+def is_linked(mechanism: dict[str, Any]) -> bool:
+    return mechanism["name"] in TWO_LEVEL
+
+
+def ask(mechanism: dict[str, Any], *, k: int = 2, **changes: Any) -> ReleaseSpec:
+    """All tables of k columns, counted in rows, or in groups and individuals."""
+    if is_linked(mechanism):
+        workload = [{"type": "hierarchical", "k": k}, {"type": "group_sizes"}]
+    else:
+        workload = [{"type": "marginals", "k": k}]
+    return release(mechanism, workload=workload, **changes)
+
+
+def private_table(mechanism: dict[str, Any], *, with_one_more: bool = False) -> Table:
+    """The rows that the mechanism works on, of a table or of groups, or a neighbour."""
+    if is_linked(mechanism):
+        more: list[Household] = [((1, 2), ((3,), (0,)))] if with_one_more else []
+        return linked_table(LINKED, [*HOUSEHOLDS, *more])
+    return coded_table(SCHEMA, [*ROWS, [1, 2, 3]] if with_one_more else ROWS)
+
+
+def protection_for(mechanism: dict[str, Any], protection: Protection) -> Protection:
+    """Linked rows belong to households where a table's protect themselves."""
+    if is_linked(mechanism) and protection.unit == "row":
+        return household(3, protection.relation)
+    return protection
 
 
 def carry_out(
@@ -112,6 +172,7 @@ def carry_out(
 ) -> Release:
     if spec.mechanism.needs_public_data:
         options["public"] = public_table(table.schema)
+    protection = protection_for({"name": spec.mechanism.name}, protection)
     return run(spec, table, journal, protection=protection, delta=DELTA, **options)
 
 
@@ -121,14 +182,32 @@ def check_valid(done: Release, spec: ReleaseSpec, schema: Schema) -> None:
         assert done.rows is None
     else:
         assert done.rows is not None
-        assert set(done.rows) == {column.name for column in schema.attributes}
+        assert set(done.rows) == {column.name for column in schema.columns}
+        assert number_of(done.rows, schema) == spec.rows
         for column in schema.attributes:
             values = done.rows[column.name]
-            assert len(values) == spec.rows
             assert values.min() >= 0 and values.max() < column.size
+        if isinstance(schema, LinkedSchema):
+            check_groups(done.rows, schema)
     assert done.answers is not None
     assert np.isfinite(done.answers.fractions).all()
     assert len(done.answers.fractions) == compile_workload(spec.workload, schema).size
+
+
+def number_of(rows: Chunk, schema: Schema) -> int:
+    """Rows, or groups."""
+    if isinstance(schema, LinkedSchema):
+        return len(starts_of_groups(rows[schema.key]))
+    return len(next(iter(rows.values())))
+
+
+def check_groups(rows: Chunk, schema: LinkedSchema) -> None:
+    """No group is empty or too large, and its own columns are the same for all its individuals."""
+    starts = starts_of_groups(rows[schema.key])
+    sizes = np.diff(starts, append=len(rows[schema.key]))
+    assert sizes.min() >= 1 and sizes.max() <= schema.max_group_size
+    for name in schema.group_attributes:
+        assert (np.repeat(rows[name][starts], sizes) == rows[name]).all()
 
 
 def test_every_mechanism_of_the_catalogue_is_here() -> None:
@@ -152,16 +231,22 @@ def test_every_mechanism_of_the_catalogue_is_here() -> None:
 def test_valid_output_on_odd_domains(
     mechanism: dict[str, Any], sizes: dict[str, int], rows: int, k: int, protection: Protection
 ) -> None:
-    schema = coded_schema(sizes)
-    spec = release(mechanism, workload=[{"type": "marginals", "k": k}])
-    table = coded_table(schema, random_rows(sizes, rows))
+    spec = ask(mechanism, k=k)
+    if is_linked(mechanism):
+        of_groups = {name: sizes[name] for name in list(sizes)[: len(sizes) // 2]}
+        own = {name: size for name, size in sizes.items() if name not in of_groups}
+        schema: Schema = two_level_schema(of_groups, own, 3).linked
+        table = linked_table(schema, random_households(schema, rows))
+    else:
+        schema = coded_schema(sizes)
+        table = coded_table(schema, random_rows(sizes, rows))
     check_valid(carry_out(spec, table, protection=protection), spec, schema)
 
 
 @pytest.mark.parametrize("rho", [1e-8, 1e-3])
 def test_tiny_budgets_still_give_valid_output(mechanism: dict[str, Any], rho: float) -> None:
-    spec = release(mechanism, budget={"rho": rho})
-    check_valid(carry_out(spec, coded_table(SCHEMA, ROWS)), spec, SCHEMA)
+    spec, table = ask(mechanism, budget={"rho": rho}), private_table(mechanism)
+    check_valid(carry_out(spec, table), spec, table.schema)
 
 
 def test_huge_budget_approaches_the_truth(mechanism: dict[str, Any]) -> None:
@@ -171,7 +256,7 @@ def test_huge_budget_approaches_the_truth(mechanism: dict[str, Any]) -> None:
         if mechanism["name"] in {"relaxed_projection", "generative_network"}:
             settings |= {"steps": 1000}
         else:
-            settings |= {"rounds": 40}
+            settings |= {"rounds": 15 if is_linked(mechanism) else 40}
         if mechanism["name"] == "private_gsd":  # a hundred rows cannot be closer than a hundredth
             settings |= {"rows": 1000, "generations": 10_000}
         if mechanism["name"] == "rap_plus_plus":
@@ -184,12 +269,14 @@ def test_huge_budget_approaches_the_truth(mechanism: dict[str, Any]) -> None:
         if mechanism["name"] in {"mwem", "pmw_pub"}:
             settings |= {"passes": 2000}
         changes["outputs"] = {"rows": 5000}
-    rows = random_rows(SIZES, 2000)
-    table = coded_table(SCHEMA, rows)
-    spec = release(settings, **changes)
+    spec = ask(settings, **changes)
+    if is_linked(mechanism):
+        table = linked_table(LINKED, random_households(LINKED, 2000))
+    else:
+        table = coded_table(SCHEMA, random_rows(SIZES, 2000))
     done = carry_out(spec, table, protection=REPLACE_ONE)
-    queries = compile_workload(spec.workload, SCHEMA)
-    true = queries.count(table) / len(rows)
+    queries = compile_workload(spec.workload, table.schema)
+    true = fractions(queries, table)
     assert done.answers is not None
     # An average over all rounds remembers the start, and a relaxation that is made a distribution or
     # rows afterwards moves: neither is expected to be close.
@@ -200,28 +287,45 @@ def test_huge_budget_approaches_the_truth(mechanism: dict[str, Any]) -> None:
     tolerance = 0.08 if is_rough or mechanism.get("average") else 0.01
     assert np.abs(done.answers.fractions - true).max() < tolerance
     if done.rows is not None:
-        drawn = coded_table(SCHEMA, np.stack([done.rows[n] for n in SIZES], axis=1).tolist())
-        assert np.abs(queries.count(drawn) / 5000 - true).max() < tolerance + 0.01
+        drawn = fractions(queries, Table(table.schema, [done.rows]))
+        assert np.abs(drawn - true).max() < tolerance + 0.01
+
+
+def fractions(queries: QuerySet, table: Table) -> np.ndarray:
+    """True answers as fractions: of the rows or, where rows are linked, of groups or individuals."""
+    rows = sum(number_of(chunk, table.schema) for chunk in table.chunks())
+    wholes = [
+        rows if group.whole is None else QuerySet([group.whole]).count(table)[0]
+        for group in queries.groups
+    ]
+    return queries.count(table) / np.repeat(wholes, np.diff(queries.offsets))
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda p: f"{p.unit}-{p.relation}")
 def test_spends_at_most_its_budget_and_nearly_all_of_it(
     mechanism: dict[str, Any], protection: Protection
 ) -> None:
-    spec = release(mechanism)
+    spec = ask(mechanism)
     journal = MemoryJournal()
-    done = carry_out(spec, coded_table(SCHEMA, ROWS), journal, protection)
+    done = carry_out(spec, private_table(mechanism), journal, protection)
     budget = spec.budget.units(DELTA)
     spent = sum(operation.price for operation in journal.operations())
-    assert 0.999 * budget <= spent <= budget
+    assert spent <= budget
+    # What nobody can move is public, and its share is left over: people who only change their own
+    # columns move neither sizes nor the columns of groups.
+    has_public = is_linked(mechanism) and (protection.unit, protection.relation) == (
+        "person",
+        "replace_one",
+    )
+    assert spent >= 0.999 * budget or has_public
     assert done.certificate["rho_units"] == spent
 
 
 @pytest.mark.parametrize("name", [n for n, m in MECHANISMS.items() if m["name"] != "gaussian"])
 def test_certifying_is_paid_from_the_same_budget(name: str) -> None:
-    spec = release(MECHANISMS[name], outputs={"rows": 50, "certify": {"share": 0.1}})
+    spec = ask(MECHANISMS[name], outputs={"rows": 50, "certify": {"share": 0.1}})
     journal = MemoryJournal()
-    done = carry_out(spec, coded_table(SCHEMA, ROWS), journal)
+    done = carry_out(spec, private_table(MECHANISMS[name]), journal)
     last = journal.operations()[-1]
     assert last.kind == "certify"
     assert last.price == pytest.approx(0.1 * spec.budget.units(DELTA), rel=1e-6)
@@ -258,9 +362,9 @@ class Watched(Table):
 
 
 def test_never_touches_rows_outside_the_door(mechanism: dict[str, Any]) -> None:
-    plain = coded_table(SCHEMA, ROWS)
-    spec = release(mechanism)
-    check_valid(carry_out(spec, Watched(SCHEMA, list(plain.chunks()))), spec, SCHEMA)
+    plain, spec = private_table(mechanism), ask(mechanism)
+    watched = Watched(plain.schema, list(plain.chunks()))
+    check_valid(carry_out(spec, watched), spec, plain.schema)
 
 
 def same_operation(a: Operation, b: Operation) -> bool:
@@ -270,7 +374,7 @@ def same_operation(a: Operation, b: Operation) -> bool:
 
 
 def test_resumes_from_every_prefix_of_its_journal(mechanism: dict[str, Any]) -> None:
-    spec, table = release(mechanism), coded_table(SCHEMA, ROWS)
+    spec, table = ask(mechanism), private_table(mechanism)
     journal = MemoryJournal()
     carry_out(spec, table, journal)
     complete = journal.operations()
@@ -278,9 +382,8 @@ def test_resumes_from_every_prefix_of_its_journal(mechanism: dict[str, Any]) -> 
     for length in range(len(complete) + 1):
         resumed = MemoryJournal(complete[:length])
         last = length == len(complete)
-        check_valid(
-            carry_out(spec, Forbidden(SCHEMA, []) if last else table, resumed), spec, SCHEMA
-        )
+        given = Forbidden(table.schema, []) if last else table
+        check_valid(carry_out(spec, given, resumed), spec, table.schema)
         again = resumed.operations()
         # With other noise after the prefix, annealed rounds may be more or fewer.
         assert len(again) == len(complete) or (is_annealed and not last)
@@ -298,11 +401,11 @@ def test_same_journal_on_neighbouring_data_gives_identical_output(
     mechanism: dict[str, Any],
 ) -> None:
     """T7: everything after a committed outcome is a function of the journal alone."""
-    spec = release(mechanism)
+    spec = ask(mechanism)
     journal = MemoryJournal()
     reported: list[list[Any]] = [[], []]
-    first = carry_out(spec, coded_table(SCHEMA, ROWS), journal, progress=reported[0].append)
-    neighbour = coded_table(SCHEMA, [*ROWS, [1, 2, 3]])
+    first = carry_out(spec, private_table(mechanism), journal, progress=reported[0].append)
+    neighbour = private_table(mechanism, with_one_more=True)
     replayed = MemoryJournal(journal.operations())
     second = carry_out(spec, neighbour, replayed, progress=reported[1].append)
     assert outputs(first) == outputs(second)
@@ -310,7 +413,7 @@ def test_same_journal_on_neighbouring_data_gives_identical_output(
 
 
 def test_post_processing_is_decided_by_the_seed(mechanism: dict[str, Any]) -> None:
-    spec, table = release(mechanism), coded_table(SCHEMA, ROWS)
+    spec, table = ask(mechanism), private_table(mechanism)
     journal = MemoryJournal()
     first = carry_out(spec, table, journal, seed=5)
     same = carry_out(spec, table, MemoryJournal(journal.operations()), seed=5)
@@ -321,17 +424,17 @@ def test_post_processing_is_decided_by_the_seed(mechanism: dict[str, Any]) -> No
 
 
 def test_fresh_noise_in_every_run(mechanism: dict[str, Any]) -> None:
-    spec, table = release(mechanism), coded_table(SCHEMA, ROWS)
+    spec, table = ask(mechanism), private_table(mechanism)
     first, second = (carry_out(spec, table, seed=5) for _ in range(2))
     assert outputs(first)[2] != outputs(second)[2]
 
 
 def test_a_journal_of_another_release_is_refused(mechanism: dict[str, Any]) -> None:
     journal = MemoryJournal()
-    carry_out(release(mechanism), coded_table(SCHEMA, ROWS), journal)
-    other = release(mechanism, workload=[{"type": "marginals", "k": 1}])
+    carry_out(ask(mechanism), private_table(mechanism), journal)
+    other = ask(mechanism, k=1)
     with pytest.raises(JournalMismatch):
-        carry_out(other, coded_table(SCHEMA, ROWS), MemoryJournal(journal.operations()))
+        carry_out(other, private_table(mechanism), MemoryJournal(journal.operations()))
 
 
 def test_a_certified_error_is_not_passed_on_to_other_rows() -> None:
@@ -347,11 +450,11 @@ def test_a_certified_error_is_not_passed_on_to_other_rows() -> None:
 
 def test_a_journal_over_the_budget_is_refused(mechanism: dict[str, Any]) -> None:
     journal = MemoryJournal()
-    carry_out(release(mechanism), coded_table(SCHEMA, ROWS), journal)
+    carry_out(ask(mechanism), private_table(mechanism), journal)
     with pytest.raises(BudgetExceeded):
         carry_out(
-            release(mechanism, budget={"rho": 0.1}),
-            coded_table(SCHEMA, ROWS),
+            ask(mechanism, budget={"rho": 0.1}),
+            private_table(mechanism),
             MemoryJournal(journal.operations()),
         )
 
@@ -362,12 +465,12 @@ def test_an_uncommitted_outcome_is_never_used(mechanism: dict[str, Any]) -> None
             raise ConnectionError("the ledger is gone")
 
     with pytest.raises(ConnectionError):
-        carry_out(release(mechanism), coded_table(SCHEMA, ROWS), Failing())
+        carry_out(ask(mechanism), private_table(mechanism), Failing())
 
 
 def test_the_released_model_survives_saving(mechanism: dict[str, Any], tmp_path: Any) -> None:
-    spec = release(mechanism)
-    done = carry_out(spec, coded_table(SCHEMA, ROWS))
+    spec, table = ask(mechanism), private_table(mechanism)
+    done = carry_out(spec, table)
     done.model.save(tmp_path / "model")
     loaded = type(done.model).load(tmp_path / "model")
     assert done.answers is not None
@@ -375,13 +478,13 @@ def test_the_released_model_survives_saving(mechanism: dict[str, Any], tmp_path:
     np.testing.assert_allclose(again.fractions, done.answers.fractions, atol=1e-6)
     assert again.queries == done.answers.queries
     if spec.rows is not None:
-        assert len(loaded.sample(17, seed=3)["a"]) == 17
+        assert number_of(loaded.sample(17, seed=3), table.schema) == 17
 
 
 def test_progress_ends_complete_and_within_budget(mechanism: dict[str, Any]) -> None:
     seen: list[Any] = []
-    spec = release(mechanism)
-    carry_out(spec, coded_table(SCHEMA, ROWS), progress=seen.append)
+    spec = ask(mechanism)
+    carry_out(spec, private_table(mechanism), progress=seen.append)
     assert seen[-1].done == seen[-1].total
     assert [p.done for p in seen] == sorted(p.done for p in seen)
     assert seen[-1].spent <= spec.budget.units(DELTA)

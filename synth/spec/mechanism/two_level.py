@@ -1,7 +1,8 @@
 """Mechanisms for groups of individuals (Liu, Wu 2022)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -12,13 +13,18 @@ from synth.spec.mechanism.histogram import MultiplicativeWeightsSpec
 from synth.spec.mechanism.product import GenerativeSpec
 from synth.spec.memory import (
     BYTES_PER_QUERY,
+    CACHED_BYTES,
     DOUBLE,
-    OUTPUT_COPIES,
+    KEPT_PLANS,
+    KEPT_TABLES,
+    MAX_ENTRIES,
+    RECOMPUTED_TABLES,
     SINGLE,
-    network_bytes,
+    linked_entries,
     queries_of,
 )
 from synth.spec.schema import Schema
+from synth.spec.two_level import LinkedSchema
 from synth.spec.workload import (
     NUMBER_OF_INDIVIDUALS,
     Group,
@@ -76,10 +82,16 @@ class HierarchicalMwem(TwoLevelSpec, MultiplicativeWeightsSpec):
         return groups * sum(math.comb(kinds + size - 1, size) for size in members)
 
     def memory_bytes(self, setting: Setting, measured: Sequence[Group]) -> int:
-        """The weights and their sum over the rounds; at the end also its average, if asked for."""
-        used = {name for group in (*measured, *setting.asked) for name in group.attributes}
-        copies = 3 if self.output == "average" else 2
-        return DOUBLE * copies * self.cells(sorted(used), setting.schema)
+        """The weights, their sum over the rounds, and a step's changes; and who is in each multiset."""
+        linked = as_linked(setting.schema)
+        groups = (*measured, *setting.asked)
+        used = {name for group in groups for name in group.attributes}
+        cells = self.cells(sorted(used), linked)
+        multisets = self.cells(sorted(used - set(linked.group_attributes)), linked)
+        copies = 6 if self.output == "average" else 5
+        members = DOUBLE * multisets * linked.max_group_size
+        remembered = min(CACHED_BYTES, 2 * members * len(set(groups)))
+        return DOUBLE * copies * cells + 3 * members + remembered
 
 
 class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
@@ -93,25 +105,46 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
     components: Annotated[int, Field(ge=1, le=100_000)] = 200
     """Number of product distributions in the mixture."""
 
-    def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
-        """As in the paper."""
-        return 50, 1
-
     def choose_measured(self, setting: Setting) -> list[Group]:
-        """What is asked."""
-        return setting.asked
+        """Pairs of columns, at the levels that are asked about, instead of larger sets.
+
+        They stand out from their noise more often, and are as good as sets of three or better
+        (docs/defaults.md).
+        """
+        return list(dict.fromkeys(part for group in setting.asked for part in _pairs_of(group)))
 
     def memory_bytes(self, setting: Setting, measured: Sequence[Group]) -> int:
-        """The network, what it puts out for every place in a group, and what that is compared with."""
+        """The network, what it puts out for every place in a group, and the tables made from that."""
         linked = as_linked(setting.schema)
-        places = linked.max_group_size
-        sizes = linked.sizes
-        codes = places + sum(
-            size * (1 if name in set(linked.group_attributes) else places)
-            for name, size in sizes.items()
+        places, of_groups = linked.max_group_size, set(linked.group_attributes)
+        own = sum(size for name, size in linked.sizes.items() if name not in of_groups)
+        codes = places + sum(linked.sizes.values()) + (places - 1) * own
+        rounds, per_round = self.pace(measured, setting)
+        share = min(1.0, rounds * per_round / len(measured))
+        tables = share * self.components * sum(_entries_of(group, linked) for group in measured)
+        if tables > KEPT_TABLES * MAX_ENTRIES:
+            tables = RECOMPUTED_TABLES * MAX_ENTRIES
+        plans = min(rounds, KEPT_PLANS) * share * queries_of(measured, linked)
+        return (
+            self.generator_bytes(codes)
+            + round(SINGLE * tables + DOUBLE * plans)
+            + SINGLE * MAX_ENTRIES
+            + BYTES_PER_QUERY * queries_of(measured, linked)
         )
-        network = network_bytes(
-            self.components, latent=self.latent, hidden=self.hidden, outputs=codes
-        )
-        outputs = SINGLE * OUTPUT_COPIES * self.components * codes
-        return network + outputs + BYTES_PER_QUERY * queries_of(measured, setting.schema)
+
+
+def _pairs_of(group: Group) -> Iterable[Group]:
+    if not isinstance(group, HierarchicalGroup) or len(group.attributes) <= 2:
+        return [group]
+    return [HierarchicalGroup(pair, group.level) for pair in combinations(group.attributes, 2)]
+
+
+def _entries_of(group: Group, schema: LinkedSchema) -> int:
+    of_groups = [schema.sizes[name] for name in group.attributes if name in schema.group_attributes]
+    own = [schema.sizes[name] for name in group.attributes if name not in schema.group_attributes]
+    return linked_entries(
+        places=schema.max_group_size,
+        order=len(own),
+        kinds=math.prod(own),
+        cells=[math.prod(of_groups)],
+    )

@@ -12,6 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from synth.privacy import noise
+from synth.privacy.journal import MemoryJournal
+from synth.privacy.vault import Vault
 from synth.queries import Hierarchical, QueryGroup, QuerySet, compile_groups
 from synth.spec.population import Protection
 from synth.spec.sensitivity import Sensitivity
@@ -20,7 +23,8 @@ from synth.spec.workload import GroupSizesGroup, HierarchicalGroup
 from synth.table import Table, limit_rows
 from synth.table.encoding import codec_of
 from synth.table.linking import link
-from tests.synth.linked import coded_columns, household
+from tests.synth.linked import coded_columns, household, linked_table
+from tests.synth.privacy.test_sensitivity import Recorder
 
 KEY = b"a key of the service"
 ORPHANED = -1
@@ -64,9 +68,9 @@ class Counting:
     """Uploaded rows on their way to the counts, remembered."""
 
     def __init__(self, kinds: int, size: int, rows_of_a_person: int | None = None) -> None:
-        self._schema = new_schema(kinds, size)
+        self.schema = new_schema(kinds, size)
         self._rows_of_a_person = rows_of_a_person
-        self.queries = queries_of(self._schema)
+        self.queries = queries_of(self.schema)
         self.counts = cache(self._counts)
 
     def _counts(self, dataset: Dataset) -> np.ndarray:
@@ -75,12 +79,12 @@ class Counting:
         people = self._table("individuals", [(home, who, own) for who, home, own in individuals])
         if self._rows_of_a_person is not None:
             people = limit_rows(people, "person", self._rows_of_a_person, KEY)
-        people = limit_rows(people, "home", self._schema.max_group_size, KEY)
-        linked = link(next(described.chunks()), next(people.chunks()), self._schema)
-        return self.queries.count(Table(self._schema.linked, [linked]))
+        people = limit_rows(people, "home", self.schema.max_group_size, KEY)
+        linked = link(next(described.chunks()), next(people.chunks()), self.schema)
+        return self.queries.count(Table(self.schema.linked, [linked]))
 
     def _table(self, name: str, rows: Sequence[tuple[int, ...]]) -> Table:
-        schema = self._schema.table(name)  # type: ignore[arg-type]
+        schema = self.schema.table(name)  # type: ignore[arg-type]
         matrix = np.array(rows, dtype=np.int64).reshape(len(rows), len(schema.columns))
         encoded = {
             column.name: codec_of(column).encode(pa.array(matrix[:, i].astype(str)))
@@ -241,3 +245,22 @@ def test_a_person_who_belongs_to_many_homes_is_limited_before_the_homes_are() ->
         found = counting.largest([(owning(base, [(home, own)]), base)])
         for group, most in zip(counting.queries.groups, found, strict=True):
             assert most.l2_squared <= bound[group].l2_squared
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_scores_of_both_levels_move_by_one_unit(
+    relation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A selection among tables of both levels is priced for the farthest that any score moves."""
+    counting = new_counting(2, 3)
+    schema, queries = counting.schema.linked, QuerySet(counting.queries.groups[2:])
+    recorder = Recorder()
+    monkeypatch.setattr(noise, "noisy_top", recorder.noisy_top)
+    scores = []
+    for members in product(range(2), repeat=3):
+        table = linked_table(schema, [((0,), ((0,),)), ((0,), tuple((own,) for own in members))])
+        vault = Vault(table, protection=household(3, relation), budget=0, journal=MemoryJournal())
+        vault.select(queries, np.zeros(queries.size), budget=1)
+        scores.append(recorder.values.pop())
+    moved = max(int(np.abs(a - b).max()) for a, b in combinations(scores, 2))
+    assert moved == recorder.linf
