@@ -27,6 +27,7 @@ class Mutant:
 
 NOISE = "tests/synth/privacy/test_noise.py"
 SENSITIVITY = "tests/synth/privacy/test_sensitivity.py"
+TWO_LEVEL = "tests/synth/privacy/test_two_level_sensitivity.py"
 MECHANISMS = "tests/synth/test_mechanism_contract.py"
 MIXTURE = "tests/synth/privacy/test_mixture.py"
 SCHEDULE = "tests/synth/mechanisms/test_schedule.py"
@@ -256,6 +257,42 @@ MUTANTS = (
         "numbers = numbers[~((numbers < lower) | (numbers > upper))]\n"
         "        missing = np.isnan(numbers)\n        whole = np.rint(",
         ("tests/synth/table",),
+    ),
+    Mutant(
+        "groups: M is ignored where individuals are counted",
+        "synth/spec/workload/hierarchical.py",
+        "    individuals = schema.max_group_size\n",
+        "    individuals = 1\n",
+        (TWO_LEVEL,),
+    ),
+    Mutant(
+        "groups: M is ignored where groups are counted",
+        "synth/spec/workload/hierarchical.py",
+        "moved = min(2 * min(schema.max_group_size, kinds), cells)",
+        "moved = min(2, cells)",
+        (TWO_LEVEL,),
+    ),
+    Mutant(
+        "groups: whoever joins a full group displaces nobody",
+        "synth/spec/workload/hierarchical.py",
+        "    if kinds > 1:\n        return _moved_by_each(protection, cells=2)",
+        '    if kinds > 1 and protection.relation == "replace_one":\n'
+        "        return _moved_by_each(protection, cells=2)",
+        (TWO_LEVEL,),
+    ),
+    Mutant(
+        "groups: a group counts once for each of its individuals",
+        "synth/queries/hierarchical_counter.py",
+        "return order[is_first]",
+        "return order",
+        (TWO_LEVEL,),
+    ),
+    Mutant(
+        "groups: their number is taken for public",
+        "synth/run.py",
+        "counted = door.measure(groups, budget=budget)",
+        "counted = door.measure(groups, budget=10**18)",
+        (MECHANISMS,),
     ),
 )
 

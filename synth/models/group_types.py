@@ -130,10 +130,9 @@ class GroupTypes:
 
     def _new_membership(self, level: Level, known: Domain, *, share: float) -> Membership:
         cell_of_kind = np.zeros(self.of_individuals.cells + 1, np.int64)
-        axes = np.indices(self.of_individuals.sizes).reshape(len(self.of_individuals.names), -1)
+        codes = _unravelled(np.arange(self.of_individuals.cells), self.of_individuals)
         for name, size in zip(known.names, known.sizes, strict=True):
-            codes = axes[self.of_individuals.names.index(name)]
-            cell_of_kind[:-1] = cell_of_kind[:-1] * size + codes
+            cell_of_kind[:-1] = cell_of_kind[:-1] * size + codes[name]
         cell_of_kind[-1] = known.cells
         cells = torch.from_numpy(cell_of_kind)[self.members]
         counts = torch.full(cells.shape, share, dtype=torch.float64)

@@ -22,6 +22,7 @@ from synth.spec.mechanism import Setting
 from synth.spec.population import Protection
 from synth.spec.workload import expand
 from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table, domain_of, release
+from tests.synth.linked import household, linked_table, two_level_schema
 
 SCHEMA = coded_schema({"canary": 2})
 UNITS = UNITS_PER_RHO // 2
@@ -78,7 +79,19 @@ AUDITED: dict[str, dict[str, Any]] = {
         "first_temperature": 2.0,
         "last_temperature": 2.0,
     },
+    "h_mwem": {
+        "name": "h_mwem",
+        "rounds": 1,
+        "passes": 2,
+        "opening_share": 0.0,
+        "selection_share": 0.05,
+    },
+    "h_gem": {"name": "h_gem", **ONE_ROUND, **TINY_NETWORK},
 }
+# The canary is a whole household: both of its individuals, and the column of the household.
+LINKED = two_level_schema({}, {"canary": 2}, 2).linked
+HOME, HOME_OF_CANARIES = ((), ((0,), (0,))), ((), ((1,), (1,)))
+TWO_LEVEL = {mechanism.catalogue_name() for mechanism in CATALOGUE if mechanism.two_level}
 # From equal shares the first two move whatever they measure; one step of a network shows most where
 # it starts at the shares of the rows with the canary.
 PUBLIC_ROWS = {"pmw_pub": [[0], [1]], "pep_pub": [[0], [1]], "gem_pub": [[0], [0], [0], [1]]}
@@ -88,23 +101,36 @@ PAIRS = {
     "add_remove": (ADD_REMOVE, [[0]] * 3, [[0]] * 3 + [[1]]),
     "replace_one": (REPLACE_ONE, [[0]] * 4, [[0]] * 3 + [[1]]),
 }
+LINKED_PAIRS = {
+    "add_remove": (household(2), [HOME] * 3, [*[HOME] * 3, HOME_OF_CANARIES]),
+    "replace_one": (
+        household(2, "replace_one"),
+        [HOME] * 4,
+        [*[HOME] * 3, HOME_OF_CANARIES],
+    ),
+}
 
 
 def outputs(
-    mechanism: dict[str, Any], rows: list[list[int]], protection: Protection, runs: int
+    mechanism: dict[str, Any], rows: list[Any], protection: Protection, runs: int
 ) -> np.ndarray:
     """The mechanism's answer about the canary's cell, once for each run."""
-    spec = release(mechanism, workload=[{"type": "marginals", "k": 1}])
-    table, queries = coded_table(SCHEMA, rows), compile_workload(spec.workload, SCHEMA)
+    if mechanism["name"] in TWO_LEVEL:
+        workload = {"type": "hierarchical", "k": 1, "levels": ["individual"]}
+        table = linked_table(LINKED, rows)
+    else:
+        workload, table = {"type": "marginals", "k": 1}, coded_table(SCHEMA, rows)
+    schema, spec = table.schema, release(mechanism, workload=[workload])
+    queries = compile_workload(spec.workload, schema)
     vault = Vault(table, protection=protection, budget=runs * UNITS, journal=MemoryJournal())
     rows_of = PUBLIC_ROWS.get(mechanism["name"])
     public = None if rows_of is None else coded_table(SCHEMA, rows_of)
-    asked = expand(spec.workload, SCHEMA)
-    setting = Setting(SCHEMA, protection, UNITS, rows=4, asked=asked)
+    asked = expand(spec.workload, schema)
+    setting = Setting(schema, protection, UNITS, rows=4, asked=asked)
     job = Job(
         door=vault,
-        schema=SCHEMA,
-        domain=domain_of(SCHEMA),
+        schema=schema,
+        domain=domain_of(schema),
         queries=queries,
         candidates=queries,
         rows=4,
@@ -153,7 +179,8 @@ def violation(with_canary: np.ndarray, without: np.ndarray, units: int) -> float
 
 
 def audit(name: str, pair: str, runs: int) -> None:
-    protection, without_rows, with_rows = PAIRS[pair]
+    pairs = LINKED_PAIRS if name in TWO_LEVEL else PAIRS
+    protection, without_rows, with_rows = pairs[pair]
     without = outputs(AUDITED[name], without_rows, protection, runs)
     with_canary = outputs(AUDITED[name], with_rows, protection, runs)
     assert violation(with_canary, without, UNITS) <= 0
