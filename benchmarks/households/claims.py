@@ -21,6 +21,7 @@ class Claim:
 
     sentence: str
     figures: Figures
+    measured: int
     against: Sequence[str]
 
     @property
@@ -28,7 +29,8 @@ class Claim:
         """The sentence, and whether all that was measured agrees."""
         if not self.against:
             return f"**{self.sentence}** All that was measured agrees."
-        return f"**{self.sentence}** Not so: {'; '.join(self.against)}."
+        count = f"{len(self.against)} of {self.measured}"
+        return f"**{self.sentence}** Not so in {count} figures: {'; '.join(self.against)}."
 
 
 def check_claims(outcomes: TwoLevelOutcomes, comparisons: Sequence[Comparison]) -> list[Claim]:
@@ -40,7 +42,7 @@ def check_claims(outcomes: TwoLevelOutcomes, comparisons: Sequence[Comparison]) 
             f"On the small set, with people as the unit, {OURS} errs less than h_mwem at every epsilon.",
             _times_as_large(outcomes, small, "h_mwem", LEVELS, lambda summary: summary.answers),
             least=1,
-            title="how many times as large the errors of h_mwem's answers are",
+            title="how many times as large the errors of h_mwem's answers are as those of h_gem",
         ),
         _closer(
             f"In groups, {OURS} errs less than half as much as random_join.",
@@ -48,7 +50,7 @@ def check_claims(outcomes: TwoLevelOutcomes, comparisons: Sequence[Comparison]) 
                 outcomes, comparisons, "random_join", ["group"], lambda s: s.released_rows
             ),
             least=TIMES,
-            title="how many times as large the errors of random_join's rows are",
+            title="how many times as large the errors of random_join's rows are as those of h_gem",
         ),
         _fast_enough(
             f"{OURS} releases the full set in less than {MINUTES} minutes of processor time.",
@@ -103,11 +105,11 @@ def _closer(sentence: str, ratios: Sequence[Ratio], *, least: float, title: str)
         for where in dict.fromkeys(ratio.where for ratio in ratios)
     ]
     against = [
-        f"{ratio.where}, {ratio.error}: {ratio.times:.2g} times"
+        f"{ratio.where}, {ratio.error}: {ratio.times:.3g} times"
         for ratio in ratios
         if ratio.times <= least
     ]
-    return Claim(sentence, Figures(title, ["", *columns], rows), against)
+    return Claim(sentence, Figures(title, ["", *columns], rows), len(ratios), against)
 
 
 def _fast_enough(
@@ -129,4 +131,5 @@ def _fast_enough(
         if summary.processor_seconds > 60 * MINUTES
     ]
     header = ["", "seconds", "processor seconds"]
-    return Claim(sentence, Figures("time of a release by h_gem", header, rows), against)
+    figures = Figures("time of a release by h_gem", header, rows)
+    return Claim(sentence, figures, len(rows), against)
