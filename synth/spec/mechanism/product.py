@@ -210,8 +210,6 @@ class GemPlus(AdaptiveMixtureSpec, NetworkSpec):
     """What a round selects by. `largest_error`: that of a candidate's queries. `total_error`, as in AIM:
     the sum of its absolute errors, less what the noise of measuring it would add up to, times the
     number of its columns in each of the asked marginals."""
-    opening_share: Annotated[float, Field(ge=0, lt=1)] = 0.05
-    """Share of the budget for measuring all one-way marginals once, before the first round."""
     steps: Steps = 600
     """Upper bound on the optimiser's steps in each round."""
     learning_rate: Rate = 0.003
