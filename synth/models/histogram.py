@@ -1,6 +1,6 @@
 """One weight for every cell of the domain: exact, and as large as the domain."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -37,6 +37,10 @@ class Histogram:
     def answer(self, queries: QuerySet) -> Answers:
         """Answers as fractions. Their error depends on what was not measured, so none is stated."""
         return Answers(queries.on_histogram(self).numpy())
+
+    def marginals(self, sets: Sequence[Sequence[str]]) -> Iterator[torch.Tensor]:
+        """The cross table of those attributes of each set that the histogram has."""
+        return map(self.marginal, sets)
 
     def marginal(self, attributes: Sequence[str]) -> torch.Tensor:
         """The cross table of those attributes that the histogram has, in the domain's order."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from synth.domain import SIZE, Domain
 from synth.models.base import Model
+from synth.models.graphical import GraphicalModel
 from synth.models.group_types import GroupTypes
 from synth.models.histogram import Histogram
 from synth.models.households import Households
@@ -29,7 +30,16 @@ from synth.table.linking import draw_groups
 FORMAT = "scrim.model/1"
 KINDS: dict[str, type[Model]] = {
     model.kind: model
-    for model in (GroupTypes, Histogram, Households, NoisyMarginals, ProductMixture, Rows, Support)
+    for model in (
+        GraphicalModel,
+        GroupTypes,
+        Histogram,
+        Households,
+        NoisyMarginals,
+        ProductMixture,
+        Rows,
+        Support,
+    )
 }
 """Every model that can be saved, by the name it is saved under."""
 

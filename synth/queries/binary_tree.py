@@ -29,7 +29,7 @@ from synth.spec.sensitivity import Sensitivity
 from synth.spec.workload.binary_tree import TreeGroup
 
 if TYPE_CHECKING:
-    from synth.models.histogram import Histogram
+    from synth.models.base import TabularModel
     from synth.models.product import ProductMixture
     from synth.models.relaxed import RelaxedRows
     from synth.models.support import Support
@@ -77,11 +77,11 @@ class BinaryTree(QueryGroup):
 
     @classmethod
     def on_histogram(
-        cls, groups: Sequence["BinaryTree"], histogram: "Histogram"
+        cls, groups: Sequence["BinaryTree"], model: "TabularModel"
     ) -> list[torch.Tensor]:
         """Sum the weights of bins; columns that it does not have are uniform."""
         plan = _plan_of(tuple(groups))
-        return plan.all_levels(plan.on_histogram(histogram))
+        return plan.all_levels(plan.on_histogram(model))
 
     @classmethod
     def on_support(cls, groups: Sequence["BinaryTree"], support: "Support") -> list[torch.Tensor]:

@@ -27,7 +27,7 @@ from synth.spec.workload.conditions import (
 )
 
 if TYPE_CHECKING:
-    from synth.models.histogram import Histogram
+    from synth.models.base import TabularModel
     from synth.models.product import ProductMixture
     from synth.models.relaxed import RelaxedRows
     from synth.models.support import Support
@@ -91,10 +91,10 @@ class Conjunctions(QueryGroup):
 
     @classmethod
     def on_histogram(
-        cls, groups: Sequence["Conjunctions"], histogram: "Histogram"
+        cls, groups: Sequence["Conjunctions"], model: "TabularModel"
     ) -> list[torch.Tensor]:
         """Sums over tables of the columns of each conjunction; those it does not have are uniform."""
-        return [_weights(g, histogram.domain.names).on_histogram(histogram) for g in groups]
+        return [_weights(g, model.domain.names).on_histogram(model) for g in groups]
 
     @classmethod
     def on_support(cls, groups: Sequence["Conjunctions"], support: "Support") -> list[torch.Tensor]:

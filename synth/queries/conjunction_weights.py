@@ -14,7 +14,7 @@ from synth.queries.conjunction_sums import ConjunctionSums
 from synth.spec.schema import Attribute
 
 if TYPE_CHECKING:
-    from synth.models.histogram import Histogram
+    from synth.models.base import TabularModel
     from synth.models.support import Support
 
 
@@ -29,12 +29,12 @@ class ConjunctionWeights:
         self._conditions = conditions.on(known).sorted_by(np.arange(len(self._columns)))
         self._shares = None if known.all() else _uniform_shares(conditions, ~known, columns)
 
-    def on_histogram(self, histogram: "Histogram") -> torch.Tensor:
+    def on_histogram(self, model: "TabularModel") -> torch.Tensor:
         """Sums over the cells of cross tables of the columns that conjunctions are about."""
         conditions, start = self._conditions, self._conditions.start()
         totals = np.zeros(conditions.queries)
-        for positions, query in self._by_columns.items():
-            table = histogram.marginal([self._columns[position].name for position in positions])
+        tables = model.marginals([[self._columns[i].name for i in at] for at in self._by_columns])
+        for (positions, query), table in zip(self._by_columns.items(), tables, strict=True):
             mine = start[query] + np.arange(len(positions))[:, None]
             low, high = (ends[mine].astype(np.int64) for ends in (conditions.low, conditions.high))
             totals[query] = _sums_in_table(table.numpy(), low, high)

@@ -20,8 +20,8 @@ from synth.spec.schema import Schema
 from synth.spec.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
+    from synth.models.base import TabularModel
     from synth.models.group_types import GroupTypes
-    from synth.models.histogram import Histogram
     from synth.models.product import ProductMixture
     from synth.models.relaxed import RelaxedRows
     from synth.models.support import Support
@@ -77,8 +77,8 @@ class QueryGroup(ABC):
         """Something that counts these groups in one pass over the rows."""
 
     @classmethod
-    def on_histogram(cls, groups: Sequence[Self], histogram: "Histogram") -> list[torch.Tensor]:
-        """Answers, as fractions, on one weight per cell of the domain."""
+    def on_histogram(cls, groups: Sequence[Self], model: "TabularModel") -> list[torch.Tensor]:
+        """Answers, as fractions, on a weight per cell of the domain, however they are kept."""
         _needs_numbers(groups)
 
     @classmethod

@@ -21,7 +21,7 @@ from synth.spec.schema import CategoricalColumn, Schema
 from synth.spec.sensitivity import Sensitivity, of_partition
 
 if TYPE_CHECKING:
-    from synth.models.histogram import Histogram
+    from synth.models.base import TabularModel
     from synth.models.product import ProductMixture
     from synth.models.relaxed import RelaxedRows
     from synth.models.support import Support
@@ -76,15 +76,16 @@ class Marginal(QueryGroup):
 
     @classmethod
     def on_histogram(
-        cls, groups: Sequence["Marginal"], histogram: "Histogram"
+        cls, groups: Sequence["Marginal"], model: "TabularModel"
     ) -> list[torch.Tensor]:
-        """Sum the weights over the other attributes; those it does not have are uniform."""
-        return [_on_weights(group, histogram) for group in groups]
+        """The model's own cross tables; attributes that it does not have are uniform."""
+        tables = model.marginals([group.attributes for group in groups])
+        return [_flat(g, table, model.domain) for g, table in zip(groups, tables, strict=True)]
 
     @classmethod
     def on_support(cls, groups: Sequence["Marginal"], support: "Support") -> list[torch.Tensor]:
         """Add each row's weight to its cell; attributes that the rows lack are uniform."""
-        return [_on_weights(group, support) for group in groups]
+        return [_flat(g, support.marginal(g.attributes), support.domain) for g in groups]
 
     def matching(self, index: int, support: "Support") -> torch.Tensor:
         """The rows in one cell."""
@@ -131,9 +132,9 @@ def code_labels(schema: Schema, name: str) -> list[str]:
     return [*labels, "missing"] if column.nullable else labels
 
 
-def _on_weights(group: Marginal, model: "Histogram | Support") -> torch.Tensor:
-    known = [name in model.domain.size_of for name in group.attributes]
-    table = model.marginal(group.attributes)
+def _flat(group: Marginal, table: torch.Tensor, domain: Domain) -> torch.Tensor:
+    """All cells of a marginal, from the table of those attributes that a model's domain has."""
+    known = [name in domain.size_of for name in group.attributes]
     if all(known):
         return table.flatten()
     shape = [size if k else 1 for size, k in zip(group.sizes, known, strict=True)]

@@ -31,8 +31,8 @@ from synth.spec.workload import (
 from synth.table import Table
 
 if TYPE_CHECKING:
+    from synth.models.base import TabularModel
     from synth.models.group_types import GroupTypes
-    from synth.models.histogram import Histogram
     from synth.models.product import ProductMixture
     from synth.models.relaxed import RelaxedRows
     from synth.models.support import Support
@@ -105,9 +105,9 @@ class QuerySet:
                 counter.add(codes if cls.reads == "codes" else numbers)
         return np.concatenate(self._by_class(lambda cls, groups: counters[cls].totals()))
 
-    def on_histogram(self, histogram: "Histogram") -> torch.Tensor:
-        """Answers, as fractions, on one weight per cell."""
-        return self._concatenate(lambda cls, groups: cls.on_histogram(groups, histogram))
+    def on_histogram(self, model: "TabularModel") -> torch.Tensor:
+        """Answers, as fractions, on a weight per cell of the domain, however they are kept."""
+        return self._concatenate(lambda cls, groups: cls.on_histogram(groups, model))
 
     def on_support(self, support: "Support") -> torch.Tensor:
         """Answers, as fractions, on weighted rows."""

@@ -12,7 +12,7 @@ from synth.queries.reading import Reading
 from synth.queries.tree_levels import FinestTable, TreeFold
 
 if TYPE_CHECKING:
-    from synth.models.histogram import Histogram
+    from synth.models.base import TabularModel
     from synth.models.product import ProductMixture
     from synth.models.support import Support
     from synth.queries.binary_tree import BinaryTree
@@ -55,12 +55,12 @@ class TreePlan:
         ]
         return type(mixture)(domain, torch.cat(blocks, dim=1))
 
-    def on_histogram(self, histogram: "Histogram") -> list[torch.Tensor]:
+    def on_histogram(self, model: "TabularModel") -> list[torch.Tensor]:
         """The finest cells of each tree: sums over bins, or uniform where a column is not known."""
         found = []
-        for tree in self._trees:
-            table = histogram.marginal(tree.attributes)
-            known = [r for r in tree.finest if r.column in histogram.domain.size_of]
+        tables = model.marginals([tree.attributes for tree in self._trees])
+        for tree, table in zip(self._trees, tables, strict=True):
+            known = [r for r in tree.finest if r.column in model.domain.size_of]
             for axis, reading in enumerate(known):
                 table = self._add_up(table, reading, axis)
             found.append(self._with_uniform(tree, table, [r.name for r in known]))

@@ -4,7 +4,7 @@ To add a class, add one entry to GROUPS.
 """
 
 import math
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synth.models.graphical import GraphicalModel
 from synth.models.histogram import Histogram
 from synth.models.product import ProductMixture
 from synth.models.relaxed import RelaxedRows
@@ -226,6 +227,24 @@ def test_product_answers_equal_the_mean_of_explicit_products(on_bins: QuerySet) 
     explicit = mixture.joint(NAMES).mean(0).reshape(DOMAIN.sizes)
     expected = on_bins.on_histogram(Histogram(DOMAIN, explicit))
     torch.testing.assert_close(on_bins.on_product(mixture), expected)
+
+
+@pytest.mark.parametrize("known", [NAMES, ("sex", "age", "pay"), ("age",)])
+def test_graphical_models_answer_as_all_their_cells_do(
+    on_bins: QuerySet, known: tuple[str, ...]
+) -> None:
+    """In a chain of the attributes, most queries are across cliques."""
+    domain, chance = DOMAIN.project(known), torch.Generator().manual_seed(1)
+    potentials = {
+        pair: torch.randn(domain.project(pair).sizes, generator=chance, dtype=torch.float64)
+        for pair in pairwise(domain.names)
+    }
+    logits = torch.zeros(domain.sizes, dtype=torch.float64)
+    for pair, table in potentials.items():
+        logits += table.reshape([s if n in pair else 1 for n, s in domain.size_of.items()])
+    weights = logits.flatten().softmax(0).reshape(domain.sizes)
+    answers = on_bins.on_histogram(GraphicalModel(domain, potentials))
+    torch.testing.assert_close(answers, on_bins.on_histogram(Histogram(domain, weights)))
 
 
 def test_product_answers_are_differentiable(on_bins: QuerySet) -> None:

@@ -1,0 +1,186 @@
+"""Cross tables of attributes that no clique holds together, by eliminating all others.
+
+What lies behind an edge of the tree reaches a query only through the edge's separator: as the
+distribution of the query's attributes there, given the separator. Such tables are shared by all
+queries that need them.
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from functools import cached_property
+
+import torch
+
+from synth.graphical.junction_tree import JunctionTree
+from synth.graphical.propagation import Beliefs, sum_to
+from synth.spec.triangulation import Attributes
+
+MAX_ENTRIES = 2**22
+"""Largest table between a model and an answer, where no clique has a larger one: 32 MiB. What would
+be larger is computed in slices; as much is remembered for the next query."""
+SMALLEST = 1e-300
+"""Keeps a cell that nothing is in from being divided by."""
+
+Table = tuple[Attributes, torch.Tensor]
+
+
+class TooLarge(Exception):
+    """A table on the way would have more entries than are held at once."""
+
+
+class Elimination:
+    """Answers to queries across cliques of one model."""
+
+    def __init__(
+        self,
+        tree: JunctionTree,
+        tables: Sequence[torch.Tensor],
+        separators: Sequence[torch.Tensor],
+    ) -> None:
+        self._tree = tree
+        self._tables = tables
+        self._separators = separators
+        self._limit = max(MAX_ENTRIES, *(table.numel() for table in tables))
+        self._messages: dict[tuple[int, int, frozenset[str]], Table] = {}
+        self._remembered = 0
+
+    @classmethod
+    def of(cls, beliefs: Beliefs) -> "Elimination":
+        """On the distributions of the cliques of a tree."""
+        return cls(beliefs.tree, beliefs.tables, beliefs.separator_tables)
+
+    def marginal(self, query: Attributes) -> torch.Tensor:
+        """The cross table of some attributes."""
+        wanted = frozenset(query)
+        root = min(
+            range(len(self._tables)), key=lambda i: self._entries_on_the_way(i, None, wanted)
+        )
+        try:
+            names, table = self._from(root, None, wanted)
+        except TooLarge:
+            return self._in_slices(query)
+        return table.permute([names.index(name) for name in query])
+
+    def _entries_on_the_way(self, clique: int, towards: int | None, query: frozenset[str]) -> int:
+        """The sizes of all messages that reach a clique, which depend on where they all meet."""
+        entries = 0
+        for neighbour, beyond in self._beyond(clique, towards, query):
+            _, separator = self._separator(clique, neighbour)
+            entries += separator.numel() * math.prod(self._sizes[name] for name in beyond)
+            entries += self._entries_on_the_way(neighbour, clique, beyond)
+        return entries
+
+    def _beyond(
+        self, clique: int, towards: int | None, query: frozenset[str]
+    ) -> list[tuple[int, frozenset[str]]]:
+        """Neighbours behind which there are attributes of a query that the clique itself lacks."""
+        lacking = query.difference(self._tree.cliques[clique])
+        found = [(i, lacking & self._behind[clique, i]) for i in self._neighbours[clique]]
+        return [(i, beyond) for i, beyond in found if beyond and i != towards]
+
+    def _in_slices(self, query: Attributes) -> torch.Tensor:
+        """One code after another of the query's widest attribute."""
+        sizes = self._sizes
+        name = max(query, key=lambda name: sizes[name])
+        slices = [self._narrowed(name, code).marginal(query) for code in range(sizes[name])]
+        return torch.cat(slices, dim=query.index(name))
+
+    def _narrowed(self, name: str, code: int) -> "Elimination":
+        tree = self._tree
+
+        def narrow(attributes: Attributes, table: torch.Tensor) -> torch.Tensor:
+            has = name in attributes
+            return table.narrow(attributes.index(name), code, 1) if has else table
+
+        return Elimination(
+            tree,
+            [narrow(*each) for each in zip(tree.cliques, self._tables, strict=True)],
+            [narrow(*each) for each in zip(tree.separators, self._separators, strict=True)],
+        )
+
+    def _from(self, clique: int, towards: int | None, query: frozenset[str]) -> Table:
+        """What the query's attributes behind an edge are, given the edge's separator.
+
+        Without an edge: what they are.
+        """
+        attributes = self._tree.cliques[clique]
+        messages = [
+            self._message(neighbour, clique, beyond)
+            for neighbour, beyond in self._beyond(clique, towards, query)
+        ]
+        kept = set() if towards is None else set(self._separator(clique, towards)[0])
+        wanted = kept | query
+        needed = wanted.union(*(names for names, _ in messages))
+        table = (
+            tuple(name for name in attributes if name in needed),
+            sum_to(self._tables[clique], attributes, needed),
+        )
+        messages.sort(key=lambda message: message[1].numel())
+        for i, message in enumerate(messages):
+            later = wanted.union(*(names for names, _ in messages[i + 1 :]))
+            table = self._multiply(table, message, later)
+        return table
+
+    def _message(self, clique: int, towards: int, query: frozenset[str]) -> Table:
+        key = clique, towards, query
+        if key in self._messages:
+            return self._messages[key]
+        kept, shares = self._separator(clique, towards)
+        names, table = self._from(clique, towards, query)
+        axes = [size if name in kept else 1 for name, size in zip(names, table.shape, strict=True)]
+        in_order = [kept.index(name) for name in names if name in kept]
+        message = names, table / shares.permute(in_order).reshape(axes).clamp_min(SMALLEST)
+        # The first ones stay: they are about single attributes, which most queries share.
+        if self._remembered + table.numel() <= self._limit:
+            self._remembered += table.numel()
+            self._messages[key] = message
+        return message
+
+    def _multiply(self, table: Table, message: Table, wanted: Collection[str]) -> Table:
+        """Multiply two tables and sum over the attributes that nobody needs any more."""
+        (names, left), (others, right) = table, message
+        union = dict.fromkeys((*names, *others))
+        result = tuple(name for name in union if name in wanted)
+        if math.prod(self._sizes[name] for name in result) > self._limit:
+            raise TooLarge
+        label = {name: i for i, name in enumerate(union)}
+        product = torch.einsum(
+            left,
+            [label[name] for name in names],
+            right,
+            [label[name] for name in others],
+            [label[name] for name in result],
+        )
+        return result, product
+
+    def _separator(self, one: int, other: int) -> Table:
+        child = max(one, other)
+        return self._tree.separators[child - 1], self._separators[child - 1]
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        pairs = zip(self._tree.cliques, self._tables, strict=True)
+        return {n: s for names, table in pairs for n, s in zip(names, table.shape, strict=True)}
+
+    @cached_property
+    def _neighbours(self) -> list[list[int]]:
+        found: list[list[int]] = [[] for _ in self._tree.cliques]
+        for child in range(1, len(found)):
+            found[child].append(self._tree.parent(child))
+            found[self._tree.parent(child)].append(child)
+        return found
+
+    @cached_property
+    def _behind(self) -> dict[tuple[int, int], frozenset[str]]:
+        """By edge and direction, the attributes on its far side."""
+        cliques = self._tree.cliques
+        found: dict[tuple[int, int], frozenset[str]] = {}
+        for child in reversed(range(1, len(cliques))):
+            parent = self._tree.parent(child)
+            below = [found[child, other] for other in self._neighbours[child] if other != parent]
+            found[parent, child] = frozenset(cliques[child]).union(*below)
+        for child in range(1, len(cliques)):
+            parent = self._tree.parent(child)
+            above = [found[parent, other] for other in self._neighbours[parent] if other != child]
+            found[child, parent] = frozenset(cliques[parent]).union(*above)
+        return found

@@ -1,0 +1,142 @@
+"""Estimation: the same as a solver that looks at every cell, from any start."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from synth.domain import Domain
+from synth.graphical.descent import Point, minimise
+from synth.graphical.estimation import Evidence, entropy_weight, estimate
+from synth.graphical.junction_tree import JunctionTree
+from synth.graphical.propagation import propagate
+from synth.spec.triangulation import Attributes
+from tests.synth.graphical.models import domains, sets_of, summed
+
+Fitted = dict[Attributes, torch.Tensor]
+
+
+def fit(domain: Domain, evidence: list[Evidence], **options: object) -> Fitted:
+    """The fitted marginals of what was measured."""
+    tree = JunctionTree.of([each.attributes for each in evidence], domain)
+    settings: dict[str, object] = {"start": {}, "steps": 2000, "close": 1e-7} | options
+    potentials = estimate(tree, evidence, **settings)  # type: ignore[arg-type]
+    return propagate(tree, potentials).inside([each.attributes for each in evidence])
+
+
+def fit_by_hand(domain: Domain, evidence: list[Evidence]) -> torch.Tensor:
+    """The whole distribution that minimises sum (m - y)^2 / (2 s^2) - w entropy, cell by cell."""
+    noise = torch.cat([each.noise.flatten() for each in evidence])
+    weight = float(entropy_weight(noise))
+
+    def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        logits = torch.tensor(flat, requires_grad=True)
+        whole = logits.softmax(0).reshape(domain.sizes)
+        loss = weight * (whole * logits.log_softmax(0).reshape(domain.sizes)).sum()
+        for each in evidence:
+            residuals = (summed(whole, domain, each.attributes) - each.values) / each.noise
+            loss = loss + residuals[each.noise.isfinite()].square().sum() / 2
+        loss = loss / weight
+        loss.backward()
+        return loss.item(), logits.grad.numpy()
+
+    options = {"maxiter": 5000, "gtol": 1e-10}
+    found = minimize(objective, np.zeros(domain.cells), jac=True, method="BFGS", options=options)
+    return torch.tensor(found.x).softmax(0).reshape(domain.sizes)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[Domain, list[Evidence]]:
+    domain = draw(domains().filter(lambda domain: 1 < domain.cells <= 48))
+    sets = draw(sets_of(domain).filter(bool))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    whole = torch.from_numpy(rng.dirichlet(np.full(domain.cells, 0.3))).reshape(domain.sizes)
+    evidence = []
+    for names in sets:
+        true = summed(whole, domain, names)
+        scale = draw(st.sampled_from([0.01, 0.03, 0.1]))
+        values = true + scale * torch.from_numpy(rng.normal(size=true.shape))
+        evidence.append(Evidence(names, values, torch.full_like(values, scale)))
+    return domain, evidence
+
+
+@settings(deadline=None, max_examples=8)
+@given(problems())
+def test_the_fit_is_that_of_a_solver_that_looks_at_every_cell(
+    problem: tuple[Domain, list[Evidence]],
+) -> None:
+    domain, evidence = problem
+    whole, fitted = fit_by_hand(domain, evidence), fit(domain, evidence)
+    for each in evidence:
+        expected = summed(whole, domain, each.attributes)
+        torch.testing.assert_close(fitted[each.attributes], expected, rtol=0, atol=2e-5)
+
+
+@settings(deadline=None, max_examples=8)
+@given(problems(), st.integers(0, 100))
+def test_the_start_does_not_decide_where_it_ends(
+    problem: tuple[Domain, list[Evidence]], seed: int
+) -> None:
+    domain, evidence = problem
+    chance = torch.Generator().manual_seed(seed)
+    start = {
+        each.attributes: torch.randn(each.values.shape, generator=chance, dtype=torch.float64)
+        for each in evidence[::2]
+    }
+    cold, warm = fit(domain, evidence), fit(domain, evidence, start=start)
+    for names in cold:
+        torch.testing.assert_close(cold[names], warm[names], rtol=0, atol=1e-6)
+
+
+def test_the_less_noisy_measurement_counts_more() -> None:
+    domain = Domain(("a", "b"), (2, 2))
+    table = torch.tensor([[0.4, 0.2], [0.3, 0.1]], dtype=torch.float64)  # the share of a=0 is 0.6
+    evidence = [
+        Evidence(("a", "b"), table, torch.full_like(table, 0.001)),
+        Evidence(("a",), table.sum(0), torch.full((2,), 0.01, dtype=torch.float64)),  # 0.7
+    ]
+    # Two cells of variance 1e-6 tell 0.6, one of variance 1e-4 tells 0.7.
+    assert fit(domain, evidence)[("a",)][0].item() == pytest.approx(0.602, abs=0.001)
+
+
+def test_cells_that_were_not_measured_pull_at_nothing() -> None:
+    domain = Domain(("a",), (4,))
+    values = torch.tensor([0.7, 123.0, -5.0, 0.0], dtype=torch.float64)
+    noise = torch.tensor([0.001, torch.inf, torch.inf, torch.inf], dtype=torch.float64)
+    fitted = fit(domain, [Evidence(("a",), values, noise)])[("a",)]
+    assert fitted[0].item() == pytest.approx(0.7, abs=0.002)
+    torch.testing.assert_close(fitted[1:], torch.full_like(fitted[1:], fitted[1].item()))
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e6])
+def test_noise_of_any_size_leaves_a_distribution(scale: float) -> None:
+    domain = Domain(("a", "b"), (3, 4))
+    chance = torch.Generator().manual_seed(3)
+    values = 1 / 12 + scale * torch.randn(3, 4, generator=chance, dtype=torch.float64)
+    fitted = fit(domain, [Evidence(("a", "b"), values, torch.full_like(values, scale))], close=0.1)
+    table = fitted["a", "b"]
+    assert table.isfinite().all() and (table >= 0).all()
+    assert table.sum().item() == pytest.approx(1.0)
+
+
+def test_descent_finds_the_minimum_of_a_bent_valley() -> None:
+    """Curvatures that differ a millionfold, and a diagonal that tells only part of it."""
+    chance = torch.Generator().manual_seed(5)
+    turn = torch.linalg.qr(torch.randn(12, 12, generator=chance, dtype=torch.float64))[0]
+    matrix = turn @ torch.diag(torch.logspace(-3, 3, 12, dtype=torch.float64)) @ turn.T
+    wanted = torch.randn(12, generator=chance, dtype=torch.float64)
+
+    def evaluate(place: torch.Tensor) -> Point:
+        off = place - wanted
+        value = (off @ matrix @ off / 2 + off.pow(4).sum()).item()
+        return Point(place, value, matrix @ off + 4 * off**3, matrix.diagonal())
+
+    def is_close(point: Point) -> bool:
+        return bool(point.gradient.abs().max() < 1e-8)
+
+    found = minimise(evaluate, torch.zeros_like(wanted), is_close=is_close, steps=500)
+    assert is_close(found)
+    stopped = minimise(evaluate, torch.zeros_like(wanted), is_close=is_close, steps=2)
+    assert found.value < stopped.value < evaluate(torch.zeros_like(wanted)).value
