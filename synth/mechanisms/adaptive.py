@@ -21,7 +21,7 @@ from synth.mechanisms.base import Job
 from synth.mechanisms.schedule import schedule_of
 from synth.queries import QueryGroup, QuerySet, Single, compile_groups
 from synth.spec.budget import rho_of_units
-from synth.spec.mechanism import AdaptiveSpec, Rounds
+from synth.spec.mechanism import AdaptiveSpec, AnnealedRounds, Rounds
 
 MEAN_NOISE = math.sqrt(2 / math.pi)
 """The mean of |x| for standard normal x."""
@@ -37,40 +37,49 @@ class Learner(Protocol):
         """Fit the measurements made so far; `newest` are those of this round."""
 
 
-def adaptive_measurements(job: Job, spec: AdaptiveSpec, learner: Learner) -> None:
-    """Rounds of: select what the learner answers worst, measure it, update the learner."""
+def adaptive_measurements(
+    job: Job,
+    spec: AdaptiveSpec,
+    learner: Learner,
+    *,
+    admit: Callable[[QuerySet], QuerySet] = lambda candidates: candidates,
+) -> None:
+    """Rounds of: select what the learner answers worst, measure it, update the learner.
+
+    `admit` tells which of the candidates a round may choose from, by what was measured before.
+    """
     plan, among = job.plan, spec.select
     assert isinstance(plan, Rounds)
-    per_round = min(plan.per_round, len(job.candidates.candidates(among)))
     measurements = _open(job, plan)
     if measurements:
         learner.update(measurements, measurements)
+    per_round = min(plan.per_round, len(job.candidates.candidates(among)))
     schedule = schedule_of(plan, job.door, per_round=per_round)
-    beyond_noise = BeyondNoise(job, spec) if spec.score == "total_error" else None
-    answers = learner.answer(job.candidates)
     finished = 0
     while schedule.rounds_left:
         job.progress(finished, finished + schedule.rounds_left)
         share = schedule.next_share()
+        candidates = admit(job.candidates)
+        answers = learner.answer(candidates)
         chosen = job.door.select(
-            job.candidates,
+            candidates,
             job.rows * answers,
             budget=share.select,
             among=among,
-            k=per_round,
-            score=None if beyond_noise is None else beyond_noise.score(share.measure),
+            k=min(per_round, len(candidates.candidates(among))),
+            score=beyond_noise(candidates, job, spec, share.measure),
         )
         newest = [
-            job.door.measure(job.candidates.candidate(index, among), budget=share.measure)
+            job.door.measure(candidates.candidate(index, among), budget=share.measure)
             for index in chosen
         ]
         measurements += newest
         learner.update(measurements, newest)
-        before, answers = answers, learner.answer(job.candidates)
-        change = job.rows * np.abs(answers - before)
-        of_chosen = np.add.reduceat(change, job.candidates.candidates(among))[chosen]
-        noise = [total_noise(m.sigma, m.query.size, spec.noise_power) for m in newest]
-        schedule.note(learnt=of_chosen.sum() > sum(noise))
+        if isinstance(plan, AnnealedRounds):
+            change = job.rows * np.abs(learner.answer(candidates) - answers)
+            of_chosen = np.add.reduceat(change, candidates.candidates(among))[chosen]
+            noise = [total_noise(m.sigma, m.query.size, spec.noise_power) for m in newest]
+            schedule.note(learnt=of_chosen.sum() > sum(noise))
         finished += 1
     job.progress(finished, finished)
 
@@ -89,25 +98,28 @@ def total_noise(sigma: Any, cells: Any, power: float) -> Any:
     return MEAN_NOISE * sigma * cells**power
 
 
-class BeyondNoise:
-    """AIM's score: what measuring a candidate would teach about what is asked, beyond its own noise."""
+def beyond_noise(
+    candidates: QuerySet, job: Job, spec: AdaptiveSpec, measure: int
+) -> TotalError | None:
+    """AIM's score: what measuring a candidate would teach about what is asked, beyond its own noise.
 
-    def __init__(self, job: Job, spec: AdaptiveSpec) -> None:
-        starts = job.candidates.candidates(spec.select)
-        group = np.searchsorted(job.candidates.offsets, starts, side="right") - 1
-        # The sum over asked groups s of |r and s| counts, for each column of r, the groups that have it.
-        asked = Counter(name for s in job.queries.groups for name in s.attributes)
-        # At least one: a score of zero would beat all that are below zero.
-        weights = [max(1, sum(asked[name] for name in r.attributes)) for r in job.candidates.groups]
-        self._weights = np.array(weights)[group] // math.gcd(*weights)
-        moved = job.candidates.sensitivities(spec.select, job.door.protection)
-        sizes = np.diff([*starts, job.candidates.size])
-        sigmas = np.sqrt([m.l2_squared / 2 for m in moved])
-        self._noise_at_one_rho = total_noise(sigmas, sizes, spec.noise_power)
-
-    def score(self, measure: int) -> TotalError:
-        """w (total error - total noise), where sigma is what so many units will buy."""
-        return TotalError(self._weights, self._noise_at_one_rho / math.sqrt(rho_of_units(measure)))
+    w (total error - total noise), where sigma is what so many units will buy.
+    """
+    if spec.score != "total_error":
+        return None
+    starts = candidates.candidates(spec.select)
+    group = np.searchsorted(candidates.offsets, starts, side="right") - 1
+    # The sum over asked groups s of |r and s| counts, for each column of r, the groups that have it.
+    asked = Counter(name for s in job.queries.groups for name in s.attributes)
+    # At least one: a score of zero would beat all that are below zero.
+    weights = [max(1, sum(asked[name] for name in r.attributes)) for r in candidates.groups]
+    moved = candidates.sensitivities(spec.select, job.door.protection)
+    sigmas = np.sqrt([m.l2_squared / (2 * rho_of_units(measure)) for m in moved])
+    sizes = np.diff([*starts, candidates.size])
+    return TotalError(
+        weights=np.array(weights)[group] // math.gcd(*weights),
+        offsets=total_noise(sigmas, sizes, spec.noise_power),
+    )
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ WEIGHT_COPIES = 4
 """Weights, their gradient and two moments."""
 RECOMPUTED_TABLES = 4
 """A table that is computed again, its gradient, and what lies between them."""
+CLIQUE_COPIES = 10
+"""The distributions of cliques, those of the fit before, what is added up to them, and sums of them."""
 BYTES_PER_QUERY = 44
 """Value, noise, place among all cells, answer, residual, and their gradients."""
 
@@ -90,3 +92,8 @@ def linked_entries(*, places: int, order: int, kinds: int, cells: Sequence[int])
     are factors, and as products; `cells` are those of the group columns of each table.
     """
     return (order + 3) * places * kinds + 2 * sum(cells)
+
+
+def graphical_bytes(cells: int, groups: Sequence[Group], schema: Schema) -> int:
+    """The tables of a graphical model's cliques, and what is fitted to the measurements."""
+    return DOUBLE * CLIQUE_COPIES * cells + BYTES_PER_QUERY * queries_of(groups, schema)

@@ -19,6 +19,7 @@ from synth.spec.mechanism.base import (
     Setting,
 )
 from synth.spec.mechanism.gaussian import Gaussian
+from synth.spec.mechanism.graphical import PgmEm
 from synth.spec.mechanism.histogram import (
     EntropyProjectionSpec,
     MultiplicativeWeightsSpec,
@@ -65,6 +66,7 @@ __all__ = [
     "OneShotSpec",
     "Pep",
     "PepPub",
+    "PgmEm",
     "Plan",
     "PmwPub",
     "PrivateGsd",
@@ -88,6 +90,7 @@ Mechanism = Annotated[
     | RapSoftmax
     | RelaxedProjection
     | GenerativeNetwork
+    | PgmEm
     | PmwPub
     | PepPub
     | GemPub
@@ -109,6 +112,7 @@ MECHANISMS: tuple[type[MechanismSpec], ...] = (
     RapSoftmax,
     RelaxedProjection,
     GenerativeNetwork,
+    PgmEm,
     PmwPub,
     PepPub,
     GemPub,

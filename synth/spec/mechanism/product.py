@@ -124,8 +124,8 @@ class GenerativeNetwork(OneShotMixtureSpec, NetworkSpec):
     """Step size of the optimiser (Adam)."""
 
 
-class AdaptiveMixtureSpec(AdaptiveSpec, MixtureSpec):
-    """A mixture that is fitted again after every round."""
+class AdaptivePairsSpec(AdaptiveSpec):
+    """One-way marginals first, then rounds among pairs."""
 
     noise_power: ClassVar[float] = 0.5
     """A mixture smooths: what noise leaves of a large table is far less than the noise itself."""
@@ -145,6 +145,10 @@ class AdaptiveMixtureSpec(AdaptiveSpec, MixtureSpec):
         """
         chosen = by_forecast_error(setting, highest=2)
         return [group for group in chosen if len(group.attributes) > 1] or chosen
+
+
+class AdaptiveMixtureSpec(AdaptivePairsSpec, MixtureSpec):
+    """A mixture that is fitted again after every round."""
 
     def memory_bytes(self, setting: Setting, measured: Sequence[Group]) -> int:
         """Every round measures other marginals: products of their own, and plans that are kept."""

@@ -58,6 +58,7 @@ AUDITED: dict[str, dict[str, Any]] = {
         "learning_rate": 0.1,
     },
     "generative_network": {"name": "generative_network", "components": 1, **TINY_NETWORK},
+    "pgm_em": {"name": "pgm_em", "rounds": 1, "opening_share": 0.0, "selection_share": 0.05},
     "private_gsd": {
         "name": "private_gsd",
         "mode": "one_shot",

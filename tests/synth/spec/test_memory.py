@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from synth.spec.budget import UNITS_PER_RHO
-from synth.spec.memory import KEPT_TABLES, MAX_ENTRIES, joint_table_bytes
+from synth.spec.memory import CLIQUE_COPIES, KEPT_TABLES, MAX_ENTRIES, joint_table_bytes
 from synth.spec.plan import plan
 from synth.spec.workload import MarginalGroup
 from tests.support import ADD_REMOVE, coded_schema, release
@@ -69,6 +69,16 @@ def test_nothing_is_said_where_public_numbers_do_not_tell(name: str) -> None:
     assert forecast({"name": name}, columns(3, 4)) is None
 
 
+def test_a_graphical_model_has_as_many_cells_as_are_allowed_or_needed() -> None:
+    few, many = (forecast({"name": "pgm_em"}, columns(n, 10)) for n in (3, 13))
+    assert few is not None and many is not None
+    measured = 44 * 100  # bytes for each pair
+    assert few == CLIQUE_COPIES * 8 * 10**3 + 3 * measured
+    assert many == CLIQUE_COPIES * 8 * 2**22 + 78 * measured
+    smaller = forecast({"name": "pgm_em", "max_cells": 1000}, columns(13, 10))
+    assert smaller == CLIQUE_COPIES * 8 * 1000 + 78 * measured
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -115,6 +125,7 @@ def test_tables_that_share_their_leading_columns_are_one() -> None:
     ("mechanism", "sizes", "small"),
     [
         pytest.param({"name": "mwem", "rounds": 2, "passes": 2}, columns(6, 14), {}, id="mwem"),
+        pytest.param({"name": "pgm_em", "rounds": 60}, columns(6, 12), {}, id="pgm_em"),
         pytest.param(
             {"name": "relaxed_projection", "components": 10_000, "steps": 3},
             columns(10, 20),

@@ -1,0 +1,67 @@
+"""Mechanisms that fit an exact graphical model."""
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from synth.spec.errors import SpecError
+from synth.spec.mechanism.base import Plan, Setting
+from synth.spec.mechanism.product import AdaptivePairsSpec, Steps
+from synth.spec.memory import graphical_bytes
+from synth.spec.schema import Schema
+from synth.spec.triangulation import has_room, model_cells
+from synth.spec.workload import Group
+
+
+class PgmEm(AdaptivePairsSpec):
+    """The graphical model of largest entropy, taught round by round where it is worst."""
+
+    paper: ClassVar[str] = (
+        "McKenna, Sheldon, Miklau (2019); Liu, Tang, Vietri, Wu (2023), section 5.3 (PGM+EM)"
+    )
+
+    name: Literal["pgm_em"]
+    """Always `pgm_em`."""
+    max_cells: Annotated[int, Field(ge=1, le=2**27)] = 2**22
+    """Most cells that the tables of the model may have together. A marginal that would need more is
+    no candidate."""
+    steps: Steps = 200
+    """Upper bound on the optimiser's steps in each round."""
+
+    def plan(self, measured: Sequence[Group], setting: Setting) -> Plan:
+        """As all adaptive mechanisms, where at least one marginal has room."""
+        if self.per_round not in (None, 1):
+            raise SpecError(
+                "pgm_em chooses one marginal in each round, because the next one must have room "
+                "beside it; leave per_round out and ask for more rounds"
+            )
+        sizes = sizes_of([*measured, *setting.asked], setting.schema)
+        # Beside a marginal, the model has a table for each of the other columns.
+        smallest = min(
+            group.size(setting.schema)
+            + sum(sizes.values())
+            - sum(sizes[n] for n in group.attributes)
+            for group in measured
+        )
+        if smallest > self.max_cells:
+            raise SpecError(
+                f"a model of the smallest marginal that may be measured has {smallest:,} cells, and "
+                f"max_cells is {self.max_cells:,}; allow more, measure smaller marginals, or declare "
+                "wider bins"
+            )
+        return super().plan(measured, setting)
+
+    def memory_bytes(self, setting: Setting, measured: Sequence[Group]) -> int:
+        """As many cells as are allowed, or as all candidates together need."""
+        sizes = sizes_of([*measured, *setting.asked], setting.schema)
+        sets = [group.attributes for group in measured]
+        fits = has_room(sets, sizes, max_cells=self.max_cells)
+        cells = model_cells(sets, sizes) if fits else self.max_cells
+        return graphical_bytes(cells, measured, setting.schema)
+
+
+def sizes_of(groups: Sequence[Group], schema: Schema) -> dict[str, int]:
+    """The sizes of all attributes that some groups are about, in the schema's order."""
+    used = {name for group in groups for name in group.attributes}
+    return {name: size for name, size in schema.sizes.items() if name in used}
