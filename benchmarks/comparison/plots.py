@@ -20,6 +20,7 @@ STYLES = {
     "rap_softmax": ("#9467bd", "triangle-right"),
     "relaxed_projection": ("#2a9d3a", "diamond"),
     "generative_network": ("#17b3c9", "triangle-up"),
+    "pgm_em": ("#556b2f", "cross"),
     "pmw_pub": ("#d62728", "square"),
     "pep_pub": ("#ff8c1a", "triangle-down"),
     "gem_pub": ("#0b2545", "circle"),

@@ -97,7 +97,7 @@ def all_questions(
         "marginals-3": Questions(
             "marginals-3",
             "3-way categorical marginals",
-            ("private_gsd", "rap_softmax", "gem", "gaussian"),
+            ("private_gsd", "rap_softmax", "gem", "pgm_em", "gaussian"),
             {},
             lambda columns: Marginals(type="marginals", k=3),
             of_numbers=False,

@@ -27,6 +27,7 @@ WITHOUT_HISTOGRAM = (
     "rap_softmax",
     "relaxed_projection",
     "generative_network",
+    "pgm_em",
 )
 PUBLIC = ("pmw_pub", "pep_pub", "gem_pub")
 PRIVATE_BASELINE = ("gem", "relaxed_projection")
