@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
@@ -86,6 +86,7 @@ def run(
     journal = MemoryJournal() if journal is None else journal
     vault = Vault(table, protection=protection, budget=units, journal=journal)
     queries = compile_groups(planned.asked, table.schema)
+    notes: dict[str, float] = {}
     model, screened = _learn(
         release,
         table.schema,
@@ -96,6 +97,7 @@ def run(
         public=aligned,
         device=choose_device(device),
         cache=cache,
+        note=notes.update,
     )
     rows, certified = None, None
     if release.rows is not None:
@@ -109,7 +111,7 @@ def run(
         model=model,
         measurements=vault.measurements,
         certificate=_certificate(
-            release, table.schema, protection, delta, journal, certified, screened
+            release, table.schema, protection, delta, journal, certified, screened, notes
         ),
     )
 
@@ -125,6 +127,7 @@ def _learn(
     public: Table | None,
     device: torch.device,
     cache: Cache | None,
+    note: Callable[[Mapping[str, float]], None],
 ) -> tuple[ReleasedModel, Screened | None]:
     """Count the rows or groups, screen the public data if asked, then let the mechanism measure and fit."""
     rows = _count(door, schema, budget=planned.split.row_count)
@@ -147,6 +150,7 @@ def _learn(
         public=public,
         device=device,
         cache=cache,
+        note=note,
     )
     model = RUNNERS[type(release.mechanism)](job, release.mechanism)
     return ReleasedModel(schema, rows.value, model), screened
@@ -195,6 +199,7 @@ def _certificate(
     journal: Journal,
     certified: dict[str, float] | None,
     screened: Screened | None,
+    notes: Mapping[str, float],
 ) -> dict[str, Any]:
     """What was done, for whom, and at what price, in plain values."""
     operations = journal.operations()
@@ -216,4 +221,5 @@ def _certificate(
         ],
         "certified_max_error": certified,
         "public_data_screen": None if screened is None else asdict(screened),
+        "mechanism_report": dict(notes) or None,
     }

@@ -5,7 +5,7 @@ import math
 from service.ledger.records import Account
 from service.releases.schemas import ItemForecast, Preview
 from synth.spec.budget import epsilon_of_units, rho_of_units
-from synth.spec.mechanism import AdaptiveSpec, AnnealedRounds, MechanismSpec, OneShot, Rounds
+from synth.spec.mechanism import AdaptiveSpec, AnnealedRounds, Draws, MechanismSpec, OneShot, Rounds
 from synth.spec.plan import ReleasePlan, plan
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
@@ -34,7 +34,7 @@ def forecast(
             queries=sum(group.size(schema) for group in item.expand(schema)),
             sigma=sigma,
             # The mean of |x| under a Gaussian.
-            expected_error=sigma * math.sqrt(2 / math.pi),
+            expected_error=None if sigma is None else sigma * math.sqrt(2 / math.pi),
         )
         for position, item in enumerate(release.workload)
     ]
@@ -59,13 +59,17 @@ def _operations(release: ReleaseSpec, planned: ReleasePlan, schema: Schema) -> i
     spending = planned.spending
     if isinstance(spending, OneShot):
         return len(spending.measure)
+    if isinstance(spending, Draws):
+        return len(spending.prices)
     assert isinstance(release.mechanism, AdaptiveSpec)
     per_round = min(spending.per_round, release.mechanism.candidates(planned.measured, schema))
     return len(spending.opened) + spending.rounds * (1 + per_round)
 
 
-def _sigma(release: ReleaseSpec, planned: ReleasePlan, subject: Subject) -> float:
+def _sigma(release: ReleaseSpec, planned: ReleasePlan, subject: Subject) -> float | None:
     """The noise scale D2 / sqrt(2 rho) of a measurement; the largest, where they differ."""
+    if isinstance(planned.spending, Draws):
+        return None  # no count is measured
     variances = []
     for position, group in enumerate(planned.measured):
         if isinstance(planned.spending, OneShot):
@@ -106,7 +110,13 @@ def _warnings(
             f"there are at most {planned.spending.rounds} rounds, and fewer as their noise is halved, each "
             "time that one teaches no more than noise; sigma is the noise of the first"
         )
-    if release.mechanism.measure is not None:
+    if isinstance(planned.spending, Draws):
+        rounds, draws = len(planned.spending.prices), planned.spending.per_round
+        warnings.append(
+            f"nothing is measured: {draws} queries are drawn in each of {rounds} rounds, and how far "
+            "the rows are off is not known beforehand; ask for outputs.certify to learn it"
+        )
+    elif release.mechanism.measure is not None:
         warnings.append(
             "the workload is answered from what mechanism.measure names; sigma is the noise there"
         )

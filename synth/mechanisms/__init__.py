@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from synth.mechanisms import (
+    dual_query,
+    fem,
     gaussian,
     gem,
     gem_plus,
@@ -17,6 +19,7 @@ from synth.mechanisms import (
     pgm_em,
     pmw_pub,
     private_gsd,
+    query_gan,
     rap,
     rap_plus_plus,
     rap_softmax,
@@ -25,6 +28,8 @@ from synth.mechanisms import (
 from synth.mechanisms.base import Job
 from synth.models.base import Model
 from synth.spec.mechanism import (
+    DualQuery,
+    Fem,
     Gaussian,
     Gem,
     GemPlus,
@@ -39,6 +44,7 @@ from synth.spec.mechanism import (
     PgmEm,
     PmwPub,
     PrivateGsd,
+    QueryGan,
     Rap,
     RapPlusPlus,
     RapSoftmax,
@@ -61,6 +67,9 @@ RUNNERS: dict[type[MechanismSpec], Callable[[Job, Any], Model]] = {
     GemPub: gem_pub.run,
     PrivateGsd: private_gsd.run,
     RapPlusPlus: rap_plus_plus.run,
+    DualQuery: dual_query.run,
+    Fem: fem.run,
+    QueryGan: query_gan.run,
     HierarchicalMwem: h_mwem.run,
     HierarchicalGem: h_gem.run,
 }

@@ -1,6 +1,6 @@
 """What a mechanism is given."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,6 +51,8 @@ class Job:
     """Where a model is fitted."""
     cache: Cache | None = None
     """Where what was learnt from public data is kept for the next job."""
+    note: Callable[[Mapping[str, float]], None] = lambda found: None
+    """Told what the certificate should say about the fit: numbers that follow from outcomes alone."""
 
 
 def measure_once(job: Job) -> list[Measurement]:

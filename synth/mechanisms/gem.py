@@ -83,7 +83,7 @@ class GenerativeLearner(MixtureLearner):
         """Appendix D.3, from the noisy measurements of what was selected."""
         measured = Measured.of(newest, self.rows, self.device)
         with torch.no_grad():
-            error = (measured.answers(self.generator) - measured.values).abs().max().item()
+            error = (measured.answers(self.generator.fitted()) - measured.values).abs().max().item()
         before = error if self._largest_error is None else self._largest_error
         self._largest_error = ERROR_MEMORY * before + (1 - ERROR_MEMORY) * error
 

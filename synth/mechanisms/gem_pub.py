@@ -83,7 +83,7 @@ def _train(network: GeneratorNetwork, spec: GemPub, batches: Sequence[Measured])
     optimiser = new_optimiser(network, spec.learning_rate)
     met = 0
     for _, measured in zip(range(spec.pretraining_steps), cycle(batches), strict=False):
-        loss = NoiseBand(measured).loss(measured.answers(network))
+        loss = NoiseBand(measured).loss(measured.answers(network.fitted()))
         met = met + 1 if loss is None else 0
         if met == len(batches):
             return

@@ -78,9 +78,9 @@ class Measured:
         )
         return cls(queries, values, noise, device, None if is_whole else picked)
 
-    def answers(self, generator: Generator) -> torch.Tensor:
+    def answers(self, mixture: ProductMixture) -> torch.Tensor:
         """The mixture's answers to what was measured."""
-        return self._pick(self._queries.on_product(generator.fitted()))
+        return self._pick(self._queries.on_product(mixture))
 
     def on_relaxed(self, rows: RelaxedRows) -> torch.Tensor:
         """The answers of rows with soft edges to what was measured."""
@@ -176,7 +176,7 @@ class MixtureLearner:
         for step in range(self._steps):
             if step % STEPS_PER_REPORT == 0:
                 report(step, self._steps)
-            loss = objective.loss(measured.answers(self.generator))
+            loss = objective.loss(measured.answers(self.generator.fitted()))
             if loss is None:
                 break
             descend(self.generator, self._optimiser, loss)

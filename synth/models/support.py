@@ -39,6 +39,11 @@ class Support:
         domain = Domain.of(table.schema)
         chunks = list(table.codes(domain.names))
         columns = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in domain.names}
+        return cls.of_rows(domain, columns)
+
+    @classmethod
+    def of_rows(cls, domain: Domain, columns: Mapping[str, NDArray[Any]]) -> Self:
+        """The distribution of coded rows, each distinct one once."""
         rows = len(columns[domain.names[0]])
         return cls._merged(domain, columns, np.full(rows, 1 / rows))
 

@@ -11,6 +11,7 @@ from synth.spec.mechanism.adaptive import DEFAULT_ROUNDS, AdaptiveSpec
 from synth.spec.mechanism.base import (
     MAX_CELLS,
     AnnealedRounds,
+    Draws,
     MechanismSpec,
     OneShot,
     OneShotSpec,
@@ -18,6 +19,7 @@ from synth.spec.mechanism.base import (
     Rounds,
     Setting,
 )
+from synth.spec.mechanism.game import DualQuery, Fem, QueryGan
 from synth.spec.mechanism.gaussian import Gaussian
 from synth.spec.mechanism.graphical import PgmEm
 from synth.spec.mechanism.histogram import (
@@ -47,7 +49,10 @@ __all__ = [
     "MECHANISMS",
     "AdaptiveSpec",
     "AnnealedRounds",
+    "Draws",
+    "DualQuery",
     "EntropyProjectionSpec",
+    "Fem",
     "Gaussian",
     "Gem",
     "GemPlus",
@@ -71,6 +76,7 @@ __all__ = [
     "PmwPub",
     "PrivateGsd",
     "PublicDataSpec",
+    "QueryGan",
     "Rap",
     "RapPlusPlus",
     "RapSoftmax",
@@ -96,6 +102,9 @@ Mechanism = Annotated[
     | GemPub
     | PrivateGsd
     | RapPlusPlus
+    | DualQuery
+    | Fem
+    | QueryGan
     | HierarchicalMwem
     | HierarchicalGem,
     ToldApartBy("name"),
@@ -118,6 +127,9 @@ MECHANISMS: tuple[type[MechanismSpec], ...] = (
     GemPub,
     PrivateGsd,
     RapPlusPlus,
+    DualQuery,
+    Fem,
+    QueryGan,
     HierarchicalMwem,
     HierarchicalGem,
 )

@@ -54,7 +54,17 @@ class AnnealedRounds(Rounds):
     """Units for all rounds."""
 
 
-Plan = OneShot | Rounds
+@dataclass(frozen=True)
+class Draws:
+    """A plan of T rounds of draws by the query player of a game. Amounts are units of 1e-12 rho."""
+
+    per_round: int
+    """Independent draws of each round."""
+    prices: tuple[int, ...]
+    """Units of one draw, round by round."""
+
+
+Plan = OneShot | Rounds | Draws
 """How a mechanism spends its budget."""
 
 

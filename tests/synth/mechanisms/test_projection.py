@@ -81,7 +81,7 @@ def measurement(
 class TestMeasured:
     def answers(self, found: Measured) -> list[float]:
         with torch.no_grad():
-            return found.answers(self.table).tolist()
+            return found.answers(self.table.fitted()).tolist()
 
     def expected(self, query: QueryGroup | Single) -> list[float]:
         group = query.group if isinstance(query, Single) else query

@@ -1,0 +1,33 @@
+"""DualQuery: records that answer, one by one, to queries drawn where the records before are wrong.
+
+Paper: Gaboardi et al. (2014), Dual Query: Practical Private Query Release for High Dimensional Data;
+Liu, Vietri, Wu (2021), appendix B.
+Algorithm: in round t, draw s queries with probability proportional to exp(eta * regret of t-1 rounds),
+find the record that satisfies most of them, and add its answers to the past. The release is all records.
+Departures: zCDP prices, s eta^2 (t-1)^2 / (2 n^2) in round t; the number of rounds is fixed from the
+budget before the run, and the rate follows from the measured number of rows. It is not "the case
+alpha = 1" of Adaptive Measurements: a hedge draw looks at all past rounds, a selection at one.
+"""
+
+import numpy as np
+
+from synth.mechanisms.base import Job
+from synth.mechanisms.best_response import BestResponses
+from synth.mechanisms.game import draw_critics
+from synth.models.support import Support
+from synth.spec.mechanism import Draws, DualQuery
+
+
+def run(job: Job, spec: DualQuery) -> Support:
+    """Play all rounds; the records have equal weights."""
+    assert isinstance(job.plan, Draws)
+    responses = BestResponses(job.schema, job.candidates, effort=spec.effort)
+    past_answers = np.zeros(job.candidates.size)
+    rounds = len(job.plan.prices)
+    for past in range(rounds):
+        job.progress(past, rounds)
+        critics = draw_critics(job, past_answers, past=past, turn=past)
+        past_answers += responses.add(critics).answer(job.candidates).values
+    job.progress(rounds, rounds)
+    job.note(responses.report())
+    return responses.released()

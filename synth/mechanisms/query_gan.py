@@ -1,0 +1,135 @@
+"""QueryGAN: generators that learn from critics alone, and whose mixture is released.
+
+Paper: the thesis on QueryGAN, algorithm 3.
+Algorithm: in round t, draw critics where the mixture of the generators so far is wrong, and let the
+generator take steps of gradient descent on the game's value for them. The release is the mixture of all
+generators; its accuracy comes from certify.
+Departures: the thesis's private oracle ODO-1 is not private (docs/privacy.md, section 6). Here the
+discriminators are finite, public and closed under negation: the queries, each an exact unit of one layer
+(synth/queries/boxes.py), drawn by hedge, or selected and measured (`critic: measured`). The generator's
+loss has no private term: the true answer to a drawn critic is a constant in it, and left out. Generators
+are tables of logits, moved by plain gradients, as online gradient descent does. Of each generator a few
+components are kept by a public rule, and the critics judge what is kept, which is what is released.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from synth.door import Measurement
+from synth.mechanisms.adaptive import adaptive_measurements
+from synth.mechanisms.base import CPU, Job
+from synth.mechanisms.game import Critics, draw_critics
+from synth.mechanisms.projection import Measured, descend
+from synth.models.generators import SoftmaxTable
+from synth.models.product import ProductMixture
+from synth.queries import QuerySet
+from synth.queries.boxes import as_conditions, box_of
+from synth.queries.conjunction_products import BinRows, ConjunctionProducts
+from synth.spec.mechanism import Draws, QueryGan, Rounds
+from synth.spec.mechanism.game import KEPT_COMPONENTS
+
+
+def run(job: Job, spec: QueryGan) -> ProductMixture:
+    """Play all rounds; the generators have equal weights."""
+    if isinstance(job.plan, Draws):
+        player = GeneratorPlayer(job, spec, turns=len(job.plan.prices))
+        play_against_draws(job, job.plan, player)
+    else:
+        assert isinstance(job.plan, Rounds)
+        player = GeneratorPlayer(job, spec, turns=job.plan.rounds * spec.steps)
+        adaptive_measurements(job, spec, player)
+    return player.released()
+
+
+def play_against_draws(job: Job, plan: Draws, player: "GeneratorPlayer") -> None:
+    """Rounds of drawing critics and learning from them."""
+    rounds = len(plan.prices)
+    past_answers = np.zeros(job.candidates.size)
+    for past in range(rounds):
+        job.progress(past, rounds)
+        critics = draw_critics(job, past_answers, past=past, turn=past)
+        past_answers += player.learn_from_draws(critics)
+    job.progress(rounds, rounds)
+
+
+class GeneratorPlayer:
+    """The data player: its generator now, and what is kept of all of them."""
+
+    def __init__(self, job: Job, spec: QueryGan, *, turns: int) -> None:
+        self._job = job
+        self._steps = spec.steps
+        self._table = SoftmaxTable(job.domain, spec.components).to(job.device)
+        # The loss is a mean over components, so that each has its share of the gradient.
+        rate = spec.learning_rate * spec.components
+        self._optimiser = torch.optim.SGD(self._table.parameters(), lr=rate)
+        self._kept_each = max(1, min(spec.components, KEPT_COMPONENTS // turns))
+        self._kept: list[torch.Tensor] = []
+
+    def learn_from_draws(self, critics: Critics) -> NDArray[np.float64]:
+        """Take steps on the critics of a round, then a turn; the answers of the new generator."""
+        if critics:
+            value = _Value(self._job, critics)
+            for _ in range(self._steps):
+                descend(self._table, self._optimiser, -value.of(self._table.fitted()))
+        return self._take_turn().answer(self._job.candidates).values
+
+    def answer(self, queries: QuerySet) -> NDArray[np.float64]:
+        """The answers of the mixture so far; before the first turn, of the generator as it starts."""
+        return self.released().answer(queries).values
+
+    def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
+        """Several turns against all measured critics: once measured, they can be played again."""
+        measured = Measured.of(measurements, self._job.rows, self._job.device)
+        with torch.no_grad():
+            total = len(self._kept) * measured.answers(self._mixture())
+        for _ in range(self._steps):
+            residuals = measured.values - total / max(1, len(self._kept))
+            # As far as noise goes, nothing is wrong.
+            weights = residuals.sign() * (residuals.abs() - measured.noise).relu()
+            weights /= weights.abs().sum().clamp_min(1e-12)
+            gained = (weights * measured.answers(self._table.fitted())).sum()
+            descend(self._table, self._optimiser, -gained)
+            with torch.no_grad():
+                total += measured.answers(self._take_turn(self._job.device))
+
+    def released(self) -> ProductMixture:
+        """What was kept of all generators."""
+        return ProductMixture(self._table.domain, self._mixture().probabilities.cpu())
+
+    def _mixture(self) -> ProductMixture:
+        with torch.no_grad():
+            kept = torch.cat(self._kept) if self._kept else self._table()
+        return ProductMixture(self._table.domain, kept)
+
+    def _take_turn(self, device: torch.device = CPU) -> ProductMixture:
+        """Keep the next few components of the generator, in turn, and play them."""
+        with torch.no_grad():
+            probabilities = self._table()
+        first = len(self._kept) * self._kept_each
+        chosen = torch.arange(first, first + self._kept_each) % len(probabilities)
+        self._kept.append(probabilities[chosen.to(probabilities.device)])
+        return ProductMixture(self._table.domain, self._kept[-1].to(device))
+
+
+class _Value:
+    """The game's value for drawn critics: the weighted mean of their answers."""
+
+    def __init__(self, job: Job, critics: Critics) -> None:
+        columns = job.schema.attributes
+        boxes = [box_of(job.candidates, query, job.schema) for query in critics]
+        conditions = as_conditions(boxes, columns)
+        self._products = ConjunctionProducts(conditions)
+        self._rows = BinRows(conditions, columns)
+        weights = np.fromiter(critics.values(), float)
+        assert isinstance(job.plan, Draws)
+        self._weights = torch.as_tensor(
+            weights / job.plan.per_round, dtype=torch.float32, device=job.device
+        )
+
+    def of(self, mixture: ProductMixture) -> torch.Tensor:
+        """How far a mixture satisfies the critics."""
+        answers = self._products.answers(self._rows.probabilities(mixture))
+        return (self._weights * answers).sum()

@@ -1,0 +1,72 @@
+"""Single queries as boxes: for each column that a query is about, an interval of its codes.
+
+Every marginal cell, range, prefix and cell of a tree is one, on the discrete codes of a model. A row is
+in the box exactly if the sum of its conditions that hold reaches their number: one unit of one layer,
+as the release game wants its critics (thesis on QueryGAN, theorem 5.1.1).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from synth.queries.condition_arrays import ConditionArrays, in_bins
+from synth.queries.features import CellFeatures, ConjunctionFeatures
+from synth.queries.query_set import QuerySet
+from synth.spec.schema import Attribute, Schema
+
+Box = Mapping[str, range]
+"""The codes of each column that satisfy the query; columns that it is not about have none."""
+
+
+def box_of(queries: QuerySet, query: int, schema: Schema) -> Box:
+    """One query of a set, by its position."""
+    group, index = queries.locate(query)
+    features = queries.groups[group].features(schema)
+    if isinstance(features, CellFeatures):
+        return _cell(features, index, schema)
+    assert isinstance(features, ConjunctionFeatures), "no interval of codes is a halfspace"
+    conjunction = features.conjunctions[index]
+    columns = [schema.attribute(condition.column) for condition in conjunction]
+    conditions = in_bins([conjunction], columns)
+    return {
+        columns[column].name: range(int(low), int(high))
+        for column, low, high in zip(
+            conditions.column, conditions.low, conditions.high, strict=True
+        )
+    }
+
+
+def _cell(features: CellFeatures, index: int, schema: Schema) -> Box:
+    """The cell of whichever table the index falls into."""
+    for axes in features.tables:
+        sizes = [reading.size for reading in axes]
+        if index < math.prod(sizes):
+            break
+        index -= math.prod(sizes)
+    codes = np.unravel_index(index, sizes)
+    box = {}
+    for reading, code in zip(axes, codes, strict=True):
+        inside = np.flatnonzero(reading.codes_of(schema.attribute(reading.column)) == code)
+        # Bins are in the order of the cells that they are parts of; a narrow cell may have none.
+        box[reading.column] = range(inside[0], inside[-1] + 1) if len(inside) else range(0)
+    return box
+
+
+def as_conditions(boxes: Sequence[Box], columns: Sequence[Attribute]) -> ConditionArrays:
+    """Boxes in the form in which mixtures of products answer many conjunctions at once."""
+    position = {column.name: i for i, column in enumerate(columns)}
+    listed = [
+        (query, position[name], len(codes) == 1, codes.start, codes.stop)
+        for query, box in enumerate(boxes)
+        for name, codes in sorted(box.items(), key=lambda condition: len(condition[1]) != 1)
+    ]
+    query, column, is_point, low, high = zip(*listed, strict=True)
+    return ConditionArrays(
+        len(boxes),
+        np.array(query, np.int64),
+        np.array(column, np.int64),
+        np.array(is_point, np.bool_),
+        np.array(low, np.float64),
+        np.array(high, np.float64),
+    )
