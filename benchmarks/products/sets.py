@@ -29,6 +29,7 @@ WITHOUT_HISTOGRAM = (
     "generative_network",
     "pgm_em",
 )
+GAMES = ("dual_query", "fem", "query_gan")
 PUBLIC = ("pmw_pub", "pep_pub", "gem_pub")
 PRIVATE_BASELINE = ("gem", "relaxed_projection")
 """What competes beside public data without using it."""
@@ -89,13 +90,13 @@ COMPARISONS = (
     Comparison(
         "adult-reduced",
         "ADULT (reduced), 7 columns, all 35 three-way marginals",
-        (*HISTOGRAM, *WITHOUT_HISTOGRAM),
+        (*HISTOGRAM, *WITHOUT_HISTOGRAM, *GAMES),
         lambda: _whole(adult_reduced()),
     ),
     Comparison(
         "adult",
         "ADULT, 13 columns, all 286 three-way marginals",
-        WITHOUT_HISTOGRAM,
+        (*WITHOUT_HISTOGRAM, *GAMES),
         lambda: _whole(adult()),
     ),
     Comparison(
