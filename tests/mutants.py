@@ -32,6 +32,7 @@ MECHANISMS = "tests/synth/test_mechanism_contract.py"
 MIXTURE = "tests/synth/privacy/test_mixture.py"
 SCHEDULE = "tests/synth/mechanisms/test_schedule.py"
 PLAN = "tests/synth/spec/test_plan.py"
+GAMES = "tests/synth/mechanisms/test_games.py"
 
 MUTANTS = (
     Mutant(
@@ -166,7 +167,45 @@ MUTANTS = (
         "synth/privacy/vault.py",
         "noise.gumbel_draws(past * linf * FIXED_POINT",
         "noise.gumbel_draws(linf * FIXED_POINT",
-        (SENSITIVITY,),
+        (SENSITIVITY, GAMES),
+    ),
+    Mutant(
+        "(t-1) dropped from the division of a game's budget",
+        "synth/spec/mechanism/game.py",
+        "units // (per_round * max(1, squares_below(rounds)))",
+        "units // (per_round * rounds)",
+        (GAMES,),
+    ),
+    Mutant(
+        "the draws of a round are not counted in the division of a game's budget",
+        "synth/spec/mechanism/game.py",
+        "units // (per_round * max(1, squares_below(rounds)))",
+        "units // max(1, squares_below(rounds))",
+        (GAMES,),
+    ),
+    Mutant(
+        "the draws of a round are priced as one",
+        "synth/privacy/noise.py",
+        "price = draws * _units(measurement.map(linf))",
+        "price = _units(measurement.map(linf))",
+        (GAMES,),
+    ),
+    Mutant(
+        "hedge draws with a larger rate than they are priced for",
+        "synth/privacy/noise.py",
+        "return Sampler(scale, price, lambda c: _array([measurement(c) for _ in range(draws)]))",
+        "sharper = dp.m.make_noisy_max(_VECTOR, dp.linf_distance(T='i64'), _ZCDP, scale / 2)\n"
+        "    return Sampler(scale, price, lambda c: _array([sharper(c) for _ in range(draws)]))",
+        (NOISE,),
+    ),
+    Mutant(
+        "a generator learns from the truth",
+        "synth/mechanisms/query_gan.py",
+        "        past_answers += player.learn_from_draws(critics)\n",
+        "        true = job.candidates.count(job.door._table)  # type: ignore[attr-defined]\n"
+        "        critics = {q: w for q, w in critics.items() if true[q] > 0}\n"
+        "        past_answers += player.learn_from_draws(critics)\n",
+        (MECHANISMS,),
     ),
     Mutant(
         "certify forgets the factor N",

@@ -363,6 +363,40 @@ def test_certifying_is_paid_from_the_same_budget(name: str) -> None:
     assert done.certificate["certified_max_error"]["alpha"] > 0
 
 
+RELEASING_ROWS = {
+    mechanism.catalogue_name(): next(
+        m for m in MECHANISMS.values() if m["name"] == mechanism.catalogue_name()
+    )
+    for mechanism in CATALOGUE
+    if mechanism.releases_rows
+}
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", RELEASING_ROWS)
+def test_the_certified_error_covers_the_true_one(name: str) -> None:
+    """On fictional rows: at a confidence of 95%, in at least 95% of 200 releases.
+
+    The bound on the noise's tail is generous: 99.3% are expected, and fewer than 190 have a
+    probability below 1e-6.
+    """
+    spec = release(
+        RELEASING_ROWS[name],
+        budget={"rho": 0.05},
+        outputs={"rows": 100, "certify": {"share": 0.2, "confidence": 0.95}},
+    )
+    table, queries = coded_table(SCHEMA, ROWS), compile_workload(spec.workload, SCHEMA)
+    true = queries.count(table) / len(ROWS)
+    covered = 0
+    for seed in range(200):
+        done = carry_out(spec, table, protection=REPLACE_ONE, seed=seed)
+        assert done.rows is not None
+        error = np.abs(queries.count(Table(SCHEMA, [done.rows])) / 100 - true).max()
+        covered += error <= done.certificate["certified_max_error"]["alpha"]
+    assert covered >= 190
+
+
 class Forbidden(Table):
     """A table that nobody may read."""
 

@@ -96,8 +96,8 @@ class QueryGan(AdaptiveSpec, MixtureSpec):
     """Generators that learn from critics alone, and whose mixture is released."""
 
     paper: ClassVar[str] = (
-        "the thesis on QueryGAN, algorithm 3, with critics drawn by follow-the-perturbed-leader over "
-        "the queries instead of its oracle, which is not private (docs/privacy.md, section 6)"
+        "a thesis on QueryGAN, algorithm 3; critics drawn as in Gaboardi et al. (2014), since the "
+        "thesis's own oracle is not private"
     )
 
     name: Literal["query_gan"]

@@ -106,6 +106,21 @@ def test_preview_of_annealed_rounds(api: Api) -> None:
     assert "at most 8 rounds" in found["warnings"][-1]
 
 
+def test_preview_of_a_game(api: Api) -> None:
+    body = release_body(
+        api.ready_dataset(api.population()),
+        mechanism={"name": "dual_query", "rounds": 7, "samples": 3},
+        outputs={"rows": 10, "certify": {"share": 0.1}},
+    )
+    found = api.role("curator").post("/v1/releases/preview", json=body).json()
+    assert found["operations"] == 7 + 1 + 1
+    assert [(item["sigma"], item["expected_error"]) for item in found["items"]] == [(None, None)]
+    assert found["warnings"] == [
+        "nothing is measured: 3 queries are drawn in each of 7 rounds, and how far the rows are off "
+        "is not known beforehand; ask for outputs.certify to learn it"
+    ]
+
+
 @pytest.mark.parametrize(
     ("mechanism", "expected"),
     [
