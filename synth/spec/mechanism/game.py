@@ -8,9 +8,8 @@ from pydantic import Field, model_validator
 
 from synth.spec.budget import rho_of_units
 from synth.spec.errors import SpecError
-from synth.spec.mechanism.adaptive import AdaptiveSpec
 from synth.spec.mechanism.base import Draws, MechanismSpec, Plan, Setting
-from synth.spec.mechanism.product import MixtureSpec, Steps, worth_measuring
+from synth.spec.mechanism.product import AdaptiveMixtureSpec, Steps
 from synth.spec.memory import DOUBLE, SINGLE, joint_table_bytes, queries_of
 from synth.spec.workload import Group
 
@@ -92,7 +91,7 @@ class Fem(BestResponseSpec):
         )
 
 
-class QueryGan(AdaptiveSpec, MixtureSpec):
+class QueryGan(AdaptiveMixtureSpec):
     """Generators that learn from critics alone, and whose mixture is released."""
 
     paper: ClassVar[str] = (
@@ -109,6 +108,8 @@ class QueryGan(AdaptiveSpec, MixtureSpec):
     """Critics of each round. Where not given: five if they are drawn, one if they are measured."""
     rate: LearningRate = 2.0
     """The critics' learning rate (eta) for which the number of rounds is chosen, if they are drawn."""
+    opening_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of the budget for measuring all one-way marginals once, before measured critics."""
     components: Annotated[int, Field(ge=1, le=100_000)] = 200
     """Number of product distributions in each generator."""
     steps: Steps = 10
@@ -125,14 +126,6 @@ class QueryGan(AdaptiveSpec, MixtureSpec):
                     f"{name} is of no use where critic is {self.critic!r}; leave it out"
                 )
         return self
-
-    def choose_measured(self, setting: Setting) -> list[Group]:
-        """Critics are among the asked queries."""
-        return setting.asked
-
-    def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
-        """As many rounds as there are marginals worth a measurement, as other mixtures have."""
-        return worth_measuring(self.candidates(measured, setting.schema), setting), 1
 
     def plan(self, measured: Sequence[Group], setting: Setting) -> Plan:
         """Draws that cost ever more, or rounds of selecting and measuring."""
