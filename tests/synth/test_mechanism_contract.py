@@ -70,7 +70,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
         "opening_share": 0.0,
         **SMALL_NETWORK,
     },
-    "gem_plus": {"name": "gem_plus", "components": 50, "rounds": 6, **SMALL_NETWORK},
+    "gem_plus": {"name": "gem_plus", "components": 50, "rounds": 3, **SMALL_NETWORK, "steps": 40},
     "mwem, annealed": {"name": "mwem", "schedule": "annealed", "score": "total_error"},
     "pep, annealed, queries": {
         "name": "pep",
