@@ -88,10 +88,10 @@ def rows_bytes(rows: int, schema: Schema, groups: Sequence[Group]) -> int:
 def linked_entries(*, places: int, order: int, kinds: int, cells: Sequence[int]) -> int:
     """Numbers that a component's tables of linked rows are multiplied from, and those in between.
 
-    `kinds` of individuals, told apart by `order` columns, are held for every place as often as there
-    are factors, and as products; `cells` are those of the group columns of each table.
+    `kinds` of individuals, told apart by `order` columns, are held for every place: their factors, the
+    products, what is found so far, and gradients. `cells` are those of each table's group columns.
     """
-    return (order + 3) * places * kinds + 2 * sum(cells)
+    return (2 * order + 5) * places * kinds + 3 * sum(cells)
 
 
 def graphical_bytes(cells: int, groups: Sequence[Group], schema: Schema) -> int:

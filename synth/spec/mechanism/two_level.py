@@ -86,11 +86,17 @@ class HierarchicalMwem(TwoLevelSpec, MultiplicativeWeightsSpec):
         linked = as_linked(setting.schema)
         groups = (*measured, *setting.asked)
         used = {name for group in groups for name in group.attributes}
+        of_groups = set(linked.group_attributes)
         cells = self.cells(sorted(used), linked)
-        multisets = self.cells(sorted(used - set(linked.group_attributes)), linked)
+        multisets = self.cells(sorted(used - of_groups), linked)
         copies = 6 if self.output == "average" else 5
         members = DOUBLE * multisets * linked.max_group_size
-        remembered = min(CACHED_BYTES, 2 * members * len(set(groups)))
+        told_apart = {
+            (group.level, tuple(name for name in group.attributes if name not in of_groups))
+            for group in groups
+            if isinstance(group, HierarchicalGroup)
+        }
+        remembered = min(CACHED_BYTES, 2 * members * len(told_apart))
         return DOUBLE * copies * cells + 3 * members + remembered
 
 
@@ -121,7 +127,9 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
         codes = places + sum(linked.sizes.values()) + (places - 1) * own
         rounds, per_round = self.pace(measured, setting)
         share = min(1.0, rounds * per_round / len(measured))
-        tables = share * self.components * sum(_entries_of(group, linked) for group in measured)
+        opened = self.opened(measured, linked)
+        entries = share * sum(_entries_of(group, linked) for group in measured)
+        tables = self.components * (entries + sum(_entries_of(group, linked) for group in opened))
         if tables > KEPT_TABLES * MAX_ENTRIES:
             tables = RECOMPUTED_TABLES * MAX_ENTRIES
         plans = min(rounds, KEPT_PLANS) * share * queries_of(measured, linked)

@@ -13,6 +13,7 @@ from synth.spec.memory import CLIQUE_COPIES, KEPT_TABLES, MAX_ENTRIES, joint_tab
 from synth.spec.plan import plan
 from synth.spec.workload import MarginalGroup
 from tests.support import ADD_REMOVE, coded_schema, release
+from tests.synth.linked import household, two_level_schema
 
 PAIRS = [{"type": "marginals", "k": 2}]
 TRIPLES = [{"type": "marginals", "k": 3}]
@@ -24,30 +25,43 @@ import json, resource, sys
 from synth.run import run
 from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows, release
 
+from tests.synth.linked import household, linked_table, random_households, two_level_schema
+
 order = json.loads(sys.argv[1])
 
 
-def peak_of(sizes, **changes):
-    schema, found = coded_schema(sizes), []
+def peak_of(sizes, of_groups, **changes):
+    found = []
+    if of_groups is None:
+        schema, protection = coded_schema(sizes), ADD_REMOVE
+        table = coded_table(schema, random_rows(sizes, 200))
+    else:
+        schema, protection = two_level_schema(of_groups, sizes, 3).linked, household(3)
+        table = linked_table(schema, random_households(schema, 100))
     spec = release(order["mechanism"] | changes, workload=order["workload"], budget={"rho": 100.0})
     run(
         spec,
-        coded_table(schema, random_rows(sizes, 200)),
+        table,
         progress=lambda _: found.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024),
-        protection=ADD_REMOVE,
+        protection=protection,
         delta=1e-9,
         device="cpu",
     )
     return found[-1]
 
 
-small = peak_of({"a": 2, "b": 2, "c": 2}, **order["small"])
-print(peak_of(order["sizes"]) - small)
+of_groups = order["of_groups"]
+small = peak_of({"a": 2, "b": 2, "c": 2}, of_groups and {"g": 2}, **order["small"])
+print(peak_of(order["sizes"], of_groups) - small)
 """
 
 
 def columns(count: int, size: int) -> dict[str, int]:
     return {f"c{i}": size for i in range(count)}
+
+
+def groups(count: int, size: int) -> dict[str, int]:
+    return {f"g{i}": size for i in range(count)}
 
 
 def forecast(mechanism: dict[str, Any], sizes: dict[str, int], workload: Any = PAIRS) -> int | None:
@@ -150,14 +164,53 @@ def test_tables_that_share_their_leading_columns_are_one() -> None:
 def test_a_fit_takes_about_what_was_forecast(
     mechanism: dict[str, Any], sizes: dict[str, int], small: dict[str, Any]
 ) -> None:
-    order = {"mechanism": mechanism, "sizes": sizes, "workload": PAIRS, "small": small}
-    measured = subprocess.run(
-        [sys.executable, "-c", MEASURE, json.dumps(order)],
+    expected = forecast(mechanism, sizes)
+    assert expected is not None
+    measured = measure(mechanism=mechanism, sizes=sizes, workload=PAIRS, small=small)
+    assert expected / 2 < measured < 2 * expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mechanism", "of_groups", "sizes", "small"),
+    [
+        pytest.param(
+            {"name": "h_mwem", "rounds": 2, "passes": 2},
+            groups(3, 5),
+            columns(3, 4),
+            {},
+            id="h_mwem",
+        ),
+        pytest.param(
+            {"name": "h_gem", "rounds": 20, "steps": 3, "components": 3000},
+            groups(6, 10),
+            columns(8, 10),
+            {"components": 5, "hidden": [4]},
+            id="h_gem",
+        ),
+    ],
+)
+def test_a_fit_of_groups_takes_about_what_was_forecast(
+    mechanism: dict[str, Any],
+    of_groups: dict[str, int],
+    sizes: dict[str, int],
+    small: dict[str, Any],
+) -> None:
+    workload = [{"type": "hierarchical", "k": 2}]
+    spec = release(mechanism, workload=workload)
+    schema = two_level_schema(of_groups, sizes, 3).linked
+    expected = plan(spec, schema, household(3), UNITS_PER_RHO).memory_bytes
+    assert expected is not None
+    order = {"mechanism": mechanism, "sizes": sizes, "workload": workload, "small": small}
+    assert expected / 2 < measure(**order, of_groups=of_groups) < 2 * expected
+
+
+def measure(*, of_groups: dict[str, int] | None = None, **order: Any) -> int:
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, json.dumps(order | {"of_groups": of_groups})],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    expected = forecast(mechanism, sizes)
-    assert expected is not None
-    assert expected / 2 < int(measured.stdout) < 2 * expected
+    return int(done.stdout)
