@@ -161,7 +161,9 @@ def test_killed_at_every_point(live: Live) -> None:
 
 def check_that_one_ingest_is_left(stack: Stack, dataset: UUID) -> None:
     """Nothing half-done is there of the ingest that was killed."""
-    assert not stack.objects(f"datasets/{dataset}/uploads")
+    # Uploads are deleted after the dataset has become ready.
+    uploads = f"datasets/{dataset}/uploads"
+    await_that(lambda: not stack.objects(uploads), "end of the uploads")
     tables = stack.folder / "objects" / "datasets" / str(dataset) / "tables"
     epochs = {path.relative_to(tables).parts[0] for path in stack.objects(f"datasets/{dataset}")}
     assert len(epochs) == 1 and epochs != {"1"}
