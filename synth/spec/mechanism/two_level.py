@@ -1,12 +1,14 @@
 """Mechanisms for groups of individuals (Liu, Wu 2022)."""
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from synth.spec.budget import rho_of_units
 from synth.spec.mechanism.adaptive import AdaptiveSpec
 from synth.spec.mechanism.base import Setting
 from synth.spec.mechanism.histogram import MultiplicativeWeightsSpec
@@ -34,6 +36,8 @@ from synth.spec.workload import (
 from synth.spec.workload.hierarchical import as_linked
 
 PAPER = "Liu, Wu (2022), Towards Differentially Private Query Release for Hierarchical Data"
+VISIBLE = 5.0
+"""How many times its noise an average cell must hold for its table to be worth a measurement."""
 
 
 class TwoLevelSpec(AdaptiveSpec):
@@ -112,12 +116,21 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
     """Number of product distributions in the mixture."""
 
     def choose_measured(self, setting: Setting) -> list[Group]:
-        """Pairs of columns, at the levels that are asked about, instead of larger sets.
-
-        They stand out from their noise more often, and are as good as sets of three or better
-        (docs/defaults.md).
-        """
+        """What is asked, where its cells stand out from their noise; pairs of its columns, where not."""
+        if self._stands_out(setting):
+            return setting.asked
         return list(dict.fromkeys(part for group in setting.asked for part in _pairs_of(group)))
+
+    def _stands_out(self, setting: Setting) -> bool:
+        """Whether an average cell of what is asked holds several times its noise (docs/defaults.md)."""
+        rounds, per_round = self.pace(setting.asked, setting)
+        rho = rho_of_units(setting.units) * (1 - self.opening_share) / (rounds * per_round)
+        ratios = []
+        for group in setting.asked:
+            l2_squared = group.sensitivity(setting.schema, setting.protection).l2_squared
+            sigma = math.sqrt(max(1, l2_squared) / (2 * rho))
+            ratios.append(setting.rows / group.size(setting.schema) / sigma)
+        return statistics.median(ratios) > VISIBLE
 
     def memory_bytes(self, setting: Setting, measured: Sequence[Group]) -> int:
         """The network, what it puts out for every place in a group, and the tables made from that."""
