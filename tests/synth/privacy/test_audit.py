@@ -103,6 +103,9 @@ AUDITED: dict[str, dict[str, Any]] = {
 LINKED = two_level_schema({}, {"canary": 2}, 2).linked
 HOME, HOME_OF_CANARIES = ((), ((0,), (0,))), ((), ((1,), (1,)))
 TWO_LEVEL = {mechanism.catalogue_name() for mechanism in CATALOGUE if mechanism.two_level}
+FLIPPED = ("fem",)
+"""Its critics judge its own first record, which has the canary's code: they tell the canary from its
+absence where the other rows have that code too, and the canary has the other."""
 ALARM = dict.fromkeys(("dual_query", "fem", "query_gan"), 1000)
 """As which fraction of the budget the audit must not let a mechanism pass; a hundredth where not said.
 Of a game half is the answer to one draw, which leaves most of what it could have told."""
@@ -114,6 +117,10 @@ QUICK = ("gaussian", "mwem", "pep")
 PAIRS = {
     "add_remove": (ADD_REMOVE, [[0]] * 3, [[0]] * 3 + [[1]]),
     "replace_one": (REPLACE_ONE, [[0]] * 4, [[0]] * 3 + [[1]]),
+}
+FLIPPED_PAIRS = {
+    "add_remove": (ADD_REMOVE, [[1]] * 3, [[1]] * 3 + [[0]]),
+    "replace_one": (REPLACE_ONE, [[1]] * 4, [[1]] * 3 + [[0]]),
 }
 LINKED_PAIRS = {
     "add_remove": (household(2), [HOME] * 3, [*[HOME] * 3, HOME_OF_CANARIES]),
@@ -193,7 +200,7 @@ def violation(with_canary: np.ndarray, without: np.ndarray, units: int) -> float
 
 
 def audit(name: str, pair: str, runs: int) -> None:
-    pairs = LINKED_PAIRS if name in TWO_LEVEL else PAIRS
+    pairs = LINKED_PAIRS if name in TWO_LEVEL else FLIPPED_PAIRS if name in FLIPPED else PAIRS
     protection, without_rows, with_rows = pairs[pair]
     without = outputs(AUDITED[name], without_rows, protection, runs)
     with_canary = outputs(AUDITED[name], with_rows, protection, runs)
