@@ -1,6 +1,6 @@
 """Pages about datasets: declaring a table, uploading it, and destroying it."""
 
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
@@ -43,10 +43,16 @@ def show_all(request: Request, caller: Curator, context: Services, paging: Pages
 
 
 @router.get("/new")
-def ask(request: Request, caller: Curator, context: Services, population: str = "") -> Response:
-    """The form for a new dataset."""
-    form = Form([("population_id", population), ("visibility", "private")])
-    return _editor(request, caller, context, form, rows=schema_form.rows_of(form))
+def ask(
+    request: Request,
+    caller: Curator,
+    context: Services,
+    population: str = "",
+    levels: Literal["one", "two"] = "one",
+) -> Response:
+    """The form for a new dataset of one table or two."""
+    form = Form([("population_id", population), ("visibility", "private"), ("levels", levels)])
+    return _editor(request, caller, context, form, schema_form.draft_of(form))
 
 
 @router.post("/new")
@@ -60,8 +66,8 @@ def create(request: Request, caller: Curator, form: Posted, context: Services) -
         made = api.create(body, caller, context, request, Response(), repeat_key(form))
     except Exception as error:
         problem = explained(request, error)
-        rows = schema_form.rows_of(form)
-        return _editor(request, caller, context, form, rows=rows, problem=problem)
+        draft = schema_form.draft_of(form)
+        return _editor(request, caller, context, form, draft, problem=problem)
     return RedirectResponse(f"/console/datasets/{made.id}", status_code=303)
 
 
@@ -129,23 +135,23 @@ def _edited(
     request: Request, caller: Caller, context: Context, form: Form, action: str
 ) -> Response:
     """The form after one of its own buttons."""
-    rows, mode, text = schema_form.rows_of(form), form.text("mode"), form.text("schema_json")
+    draft, mode, text = schema_form.draft_of(form), form.text("mode"), form.text("schema_json")
     problem = None
     if action == "to_json":
         mode = "json"
         text = schema_form.written(schema_form.schema_of(form))
     elif action == "to_rows":
         try:
-            found = schema_form.rows_from(schema_form.schema_of(form))
+            found = schema_form.draft_from(schema_form.schema_of(form))
             if found is None:
                 raise Invalid("this schema cannot be shown as rows; go on with the JSON")
-            rows, mode = found or rows, "rows"
+            draft, mode = found, "rows"
         except Invalid as error:
             problem = explained(request, error)
     else:
-        rows = schema_form.changed(rows, action)
+        draft = schema_form.changed(draft, action)
     return _editor(
-        request, caller, context, form, rows=rows, problem=problem, mode=mode, schema_json=text
+        request, caller, context, form, draft, problem=problem, mode=mode, schema_json=text
     )
 
 
@@ -154,8 +160,8 @@ def _editor(
     caller: Caller,
     context: Context,
     form: Form,
+    draft: schema_form.Draft,
     *,
-    rows: list[schema_form.ColumnRow],
     problem: Problem | None = None,
     mode: str | None = None,
     schema_json: str | None = None,
@@ -166,25 +172,15 @@ def _editor(
         status=200 if problem is None else problem.status,
         problem=problem,
         form=form,
-        rows=rows,
+        draft=draft,
         mode=form.text("mode", "rows") if mode is None else mode,
         schema_json=form.text("schema_json") if schema_json is None else schema_json,
         populations=_populations(caller, context),
         repeat_key=repeat_key(form, problem),
         types=schema_form.TYPES,
         bins=schema_form.BINS,
-        places=_places(rows),
+        places=draft.places(),
     )
-
-
-def _places(rows: list[schema_form.ColumnRow]) -> list[int | None]:
-    """Where each row stands in the schema; empty rows are not part of it."""
-    count = 0
-    found: list[int | None] = []
-    for row in rows:
-        found.append(None if row.is_empty else count)
-        count += not row.is_empty
-    return found
 
 
 def _populations(caller: Caller, context: Context) -> list[Any]:

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from service.console.forms import Form, given, number, parsed_json
 
 TYPES = ("categorical", "integer", "real", "identifier")
+TABLES = ("groups", "individuals")
 BINS = ("none", "width", "count", "edges")
 FIRST_ROWS = 3
 MOST_ROWS = 500
@@ -19,6 +20,8 @@ class ColumnRow:
     """A column as it is filled in: everything is text."""
 
     name: str = ""
+    table: str = "groups"
+    """Which of two tables it is in, where there are two."""
     type: str = "categorical"
     values: str = ""
     other: str = ""
@@ -35,22 +38,56 @@ class ColumnRow:
         return not (self.name or self.values or self.lower or self.upper)
 
 
-def rows_of(form: Form) -> list[ColumnRow]:
-    """The rows of a form; a new form has some empty ones."""
+@dataclass(frozen=True)
+class Linking:
+    """How two tables belong together, as it is filled in."""
+
+    group_key: str = ""
+    individual_key: str = ""
+    order: str = ""
+    max_group_size: str = ""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A schema that is being written: its columns and, if it has two tables, how they are linked."""
+
+    rows: Sequence[ColumnRow] = (ColumnRow(),) * FIRST_ROWS
+    linking: Linking | None = None
+
+    def places(self) -> list[str | None]:
+        """Where the API's models have each row; empty rows are not part of the schema."""
+        counts = dict.fromkeys(TABLES, 0)
+        found: list[str | None] = []
+        for row in self.rows:
+            table = "groups" if self.linking is None else row.table
+            start = "flat" if self.linking is None else f"two_level.{table}"
+            found.append(None if row.is_empty else f"{start}.columns.{counts[table]}")
+            counts[table] += not row.is_empty
+        return found
+
+
+def draft_of(form: Form) -> Draft:
+    """The draft in a form; a new form has some empty rows."""
+    linking = None
+    if form.text("levels") == "two":
+        linking = Linking(*(form.text(each.name) for each in fields(Linking)))
     numbers = form.numbered("c")[:MOST_ROWS]
-    if not numbers:
-        return [ColumnRow()] * FIRST_ROWS
-    return [_row(form, f"c{number}.") for number in numbers]
+    rows = [_row(form, f"c{number}.") for number in numbers]
+    return Draft(rows or Draft().rows, linking)
 
 
-def changed(rows: Sequence[ColumnRow], action: str) -> list[ColumnRow]:
-    """The rows after a button that adds or removes one."""
+def changed(draft: Draft, action: str) -> Draft:
+    """The draft after a button that adds or removes a row."""
     verb, _, place = action.partition(":")
+    rows = list(draft.rows)
     if verb == "add":
-        return [*rows, ColumnRow()][:MOST_ROWS]
-    if verb == "remove" and place.isdecimal():
-        return [row for number, row in enumerate(rows) if number != int(place)] or [ColumnRow()]
-    return list(rows)
+        # People write one table after the other.
+        last = rows[-1].table if rows else TABLES[0]
+        rows = [*rows, ColumnRow(table=last)][:MOST_ROWS]
+    elif verb == "remove" and place.isdecimal():
+        rows = [row for number, row in enumerate(rows) if number != int(place)] or [ColumnRow()]
+    return replace(draft, rows=rows)
 
 
 def schema_of(form: Form) -> dict[str, Any]:
@@ -58,7 +95,26 @@ def schema_of(form: Form) -> dict[str, Any]:
     if form.text("mode") == "json":
         schema = parsed_json(form.text("schema_json"), loc=["schema"])
         return schema if isinstance(schema, dict) else {"columns": schema}
-    return {"columns": [column_of(row) for row in rows_of(form) if not row.is_empty]}
+    return declared(draft_of(form))
+
+
+def declared(draft: Draft) -> dict[str, Any]:
+    """A draft as the API expects it."""
+    if draft.linking is None:
+        return {"columns": [column_of(row) for row in draft.rows if not row.is_empty]}
+    groups, individuals = (
+        [column_of(row) for row in draft.rows if not row.is_empty and row.table == table]
+        for table in TABLES
+    )
+    link = draft.linking
+    return {
+        "groups": {**given(key=link.group_key), "columns": groups},
+        "individuals": {
+            **given(group_key=link.individual_key, order=link.order),
+            "columns": individuals,
+        },
+        **given(max_group_size=link.max_group_size and number(link.max_group_size)),
+    }
 
 
 def column_of(row: ColumnRow) -> dict[str, Any]:
@@ -76,17 +132,24 @@ def column_of(row: ColumnRow) -> dict[str, Any]:
     return column
 
 
-def rows_from(schema: Mapping[str, Any]) -> list[ColumnRow] | None:
-    """A schema as rows; None if rows cannot hold it, as groups of individuals."""
-    columns = schema.get("columns")
-    if not isinstance(columns, list) or len(columns) > MOST_ROWS:
+def draft_from(schema: Mapping[str, Any]) -> Draft | None:
+    """A schema as rows; None if rows cannot hold it."""
+    if "columns" in schema:
+        rows = _rows_from(schema["columns"], TABLES[0])
+        return None if rows is None else Draft(rows or Draft().rows)
+    tables = [schema.get(table) for table in TABLES]
+    groups, individuals = (table if isinstance(table, dict) else {} for table in tables)
+    of_groups = _rows_from(groups.get("columns"), "groups")
+    of_individuals = _rows_from(individuals.get("columns"), "individuals")
+    if of_groups is None or of_individuals is None:
         return None
-    rows = []
-    for column in columns:
-        if not isinstance(column, dict) or column.get("type") not in TYPES:
-            return None
-        rows.append(_row_from(column))
-    return rows
+    linking = Linking(
+        group_key=_text(groups.get("key")),
+        individual_key=_text(individuals.get("group_key")),
+        order=_text(individuals.get("order")),
+        max_group_size=_text(schema.get("max_group_size")),
+    )
+    return Draft([*of_groups, *of_individuals] or Draft().rows, linking)
 
 
 def written(schema: Mapping[str, Any]) -> str:
@@ -101,7 +164,15 @@ def tables_in(schema: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]
     """The columns of each table of a schema, under a title where there are two."""
     if "columns" in schema:
         return [("", schema["columns"])]
-    return [(name.capitalize(), schema[name]["columns"]) for name in ("groups", "individuals")]
+    return [(name.capitalize(), schema[name]["columns"]) for name in TABLES]
+
+
+def _rows_from(columns: object, table: str) -> list[ColumnRow] | None:
+    if not isinstance(columns, list) or len(columns) > MOST_ROWS:
+        return None
+    if not all(isinstance(each, dict) and each.get("type") in TYPES for each in columns):
+        return None
+    return [_row_from(column, table) for column in columns]
 
 
 def _row(form: Form, prefix: str) -> ColumnRow:
@@ -111,6 +182,7 @@ def _row(form: Form, prefix: str) -> ColumnRow:
     kind, bins = text("type"), text("bins", "none")
     return ColumnRow(
         name=text("name"),
+        table=text("table") if text("table") in TABLES else TABLES[0],
         type=kind if kind in TYPES else "categorical",
         values=text("values"),
         other=text("other"),
@@ -132,12 +204,13 @@ def _bins_of(row: ColumnRow) -> dict[str, Any] | None:
     return {row.bins: number(row.bins_value)}
 
 
-def _row_from(column: Mapping[str, Any]) -> ColumnRow:
+def _row_from(column: Mapping[str, Any], table: str) -> ColumnRow:
     bins = column.get("bins")
     kind, value = next(iter(bins.items())) if isinstance(bins, dict) and bins else ("none", "")
     values = column.get("values", [])
     return ColumnRow(
         name=str(column.get("name", "")),
+        table=table,
         type=column["type"],
         values="\n".join(map(str, values)) if isinstance(values, list) else "",
         other=str(column.get("other", "")),

@@ -26,6 +26,7 @@ PAGES: list[tuple[str, str, Callable[[World], str]]] = [
     ("population-verified", "curator", lambda world: f"/populations/{world.population}/verify"),
     ("datasets", "curator", lambda world: "/datasets"),
     ("dataset-new", "curator", lambda world: f"/datasets/new?population={world.population}"),
+    ("dataset-new-linked", "curator", lambda world: "/datasets/new?levels=two"),
     ("dataset-waiting", "curator", lambda world: f"/datasets/{world.waiting}"),
     ("dataset", "curator", lambda world: f"/datasets/{world.dataset}"),
     ("releases", "curator", lambda world: "/releases"),

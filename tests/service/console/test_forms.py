@@ -79,9 +79,40 @@ class TestSchemas:
     @settings(max_examples=100)
     def test_rows_hold_every_schema(self, given_columns: list[dict[str, Any]]) -> None:
         schema = {"columns": given_columns}
-        rows = schema_form.rows_from(schema)
-        assert rows is not None
-        assert {"columns": [schema_form.column_of(row) for row in rows]} == schema
+        draft = schema_form.draft_from(schema)
+        assert draft is not None
+        assert schema_form.declared(draft) == schema
+
+    @given(st.lists(columns(), max_size=3), st.lists(columns(), max_size=3), st.booleans())
+    @settings(max_examples=50)
+    def test_rows_hold_two_tables(
+        self, of_groups: list[Any], of_individuals: list[Any], ordered: bool
+    ) -> None:
+        schema = {
+            "groups": {"key": "home", "columns": of_groups},
+            "individuals": {
+                "group_key": "lives in",
+                **({"order": "age"} if ordered else {}),
+                "columns": of_individuals,
+            },
+            "max_group_size": 6,
+        }
+        draft = schema_form.draft_from(schema)
+        assert draft is not None
+        assert schema_form.declared(draft) == schema
+
+    def test_places_are_counted_in_each_table(self) -> None:
+        tables = [("a", "groups"), ("b", "individuals"), ("", "groups"), ("c", "groups")]
+        rows = [schema_form.ColumnRow(name=name, table=table) for name, table in tables]
+        linked = schema_form.Draft(rows, schema_form.Linking())
+        assert linked.places() == [
+            "two_level.groups.columns.0",
+            "two_level.individuals.columns.0",
+            None,
+            "two_level.groups.columns.1",
+        ]
+        alone = schema_form.Draft(rows).places()
+        assert alone == ["flat.columns.0", "flat.columns.1", None, "flat.columns.2"]
 
     def test_a_form_becomes_a_schema_that_the_api_takes(self) -> None:
         form = Form(
@@ -98,17 +129,28 @@ class TestSchemas:
         assert found.sizes == {"sex": 3, "age": 11}
 
     def test_rows_come_and_go(self) -> None:
-        rows = [schema_form.ColumnRow(name=name) for name in "abc"]
-        assert [row.name for row in schema_form.changed(rows, "remove:1")] == ["a", "c"]
-        assert [row.name for row in schema_form.changed(rows, "add")] == ["a", "b", "c", ""]
-        for action in ("remove:9", "remove:-1", "remove:x", "remove:", "nonsense"):
-            assert schema_form.changed(rows, action) == rows
-        assert schema_form.changed(rows[:1], "remove:0") == [schema_form.ColumnRow()]
+        draft = schema_form.Draft([schema_form.ColumnRow(name=name) for name in "abc"])
 
-    def test_groups_of_individuals_are_left_to_json(self) -> None:
-        assert schema_form.rows_from({"groups": {}, "individuals": {}}) is None
-        assert schema_form.rows_from({"columns": [{"type": "unheard of"}]}) is None
-        assert schema_form.rows_from({"columns": 7}) is None
+        def names(action: str) -> list[str]:
+            return [row.name for row in schema_form.changed(draft, action).rows]
+
+        assert names("remove:1") == ["a", "c"]
+        assert names("add") == ["a", "b", "c", ""]
+        for action in ("remove:9", "remove:-1", "remove:x", "remove:", "nonsense"):
+            assert schema_form.changed(draft, action) == draft
+        alone = schema_form.Draft([schema_form.ColumnRow()])
+        assert schema_form.changed(alone, "remove:0") == alone
+
+    def test_a_new_row_is_in_the_table_of_the_last(self) -> None:
+        row = schema_form.ColumnRow(name="age", table="individuals")
+        draft = schema_form.Draft([row], schema_form.Linking())
+        assert schema_form.changed(draft, "add").rows[-1].table == "individuals"
+
+    def test_what_is_no_schema_is_left_to_json(self) -> None:
+        assert schema_form.draft_from({"groups": {}, "individuals": {}}) is None
+        assert schema_form.draft_from({"groups": 7, "individuals": []}) is None
+        assert schema_form.draft_from({"columns": [{"type": "unheard of"}]}) is None
+        assert schema_form.draft_from({"columns": 7}) is None
 
     def test_a_bare_list_stands_for_its_columns(self) -> None:
         form = Form([("mode", "json"), ("schema_json", "[]")])

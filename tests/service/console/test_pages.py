@@ -174,6 +174,41 @@ class TestDatasets:
         fields = self.fields(population, action="to_rows", mode="json", schema_json=written)
         assert field(everybody.post("/datasets/new", fields).text, "c1.upper") == "99"
 
+    def test_two_tables_are_declared_column_by_column(self, everybody: Visitor) -> None:
+        homes = {
+            "name": "homes",
+            "unit": "household",
+            "max_household_size": 4,
+            "cap": {"rho": 1.0},
+            "delta": 1e-9,
+        }
+        population = everybody.api.all.post("/v1/populations", json=homes).json()["id"]
+        linked = {
+            "levels": "two",
+            "group_key": "home",
+            "individual_key": "home",
+            "order": "age",
+            "max_group_size": "4",
+            "c0.table": "groups",
+            "c1.table": "individuals",
+        }
+        wrong = everybody.post(
+            "/datasets/new", self.fields(population, **linked | {"max_group_size": "0"})
+        )
+        assert re.search(r'id="max_group_size-fault">Input should be greater', wrong.text)
+        upper = self.fields(population, **linked | {"c1.upper": "ninety"})
+        shown = everybody.post("/datasets/new", upper).text
+        assert re.search(r'id="c1\.upper-fault">Input should be a valid integer', shown)
+        answer = everybody.post("/datasets/new", self.fields(population, **linked))
+        assert answer.status_code == 200, answer.text
+        assert "File of groups" in answer.text
+        assert "File of individuals" in answer.text
+        identifier = answer.url.path.rpartition("/")[2]
+        made = everybody.api.all.get(f"/v1/datasets/{identifier}").json()["schema"]
+        assert made["groups"]["key"] == "home"
+        assert [column["name"] for column in made["individuals"]["columns"]] == ["age"]
+        assert made["max_group_size"] == 4
+
     def test_json_is_declared_too(self, everybody: Visitor, population: str) -> None:
         fields = self.fields(population, mode="json", schema_json=json.dumps(TWO_LEVEL))
         refused = everybody.post("/datasets/new", fields)
