@@ -1,9 +1,9 @@
-"""Scrim from Python: a typed client of the HTTP service.
+"""Scrim from Python: a typed client of the HTTP service, blocking or asynchronous.
 
 `client.verify` checks certificates offline; `client.cli` is the `scrim` command.
 """
 
-from client.client import Client
+from client.client import AsyncClient, Client
 from client.errors import (
     DamagedDownload,
     DatasetRejected,
@@ -18,6 +18,7 @@ from client.errors import (
 )
 
 __all__ = [
+    "AsyncClient",
     "Client",
     "DamagedDownload",
     "DatasetRejected",

@@ -6,16 +6,14 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from client.commands import datasets, keys, populations, releases
-from client.commands.session import AsJson, FriendlyGroup
+from client.commands import datasets, keys, mechanisms, populations, releases
+from client.commands.session import NOT_VERIFIED, AsJson, FriendlyGroup
 from client.demo import run_demo
 from client.display import output, show_json
 from client.errors import UnusableInput
 from client.stack import become_stack
 from client.verify import Report
 from client.verify import verify as verify_certificate
-
-NOT_VERIFIED = 5
 
 EPILOG = (
     "SCRIM_URL names the service (default http://127.0.0.1:8000), SCRIM_KEY holds your API key. "
@@ -26,7 +24,6 @@ EPILOG = (
 app = typer.Typer(
     cls=FriendlyGroup,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_show_locals=False,
     help="Differentially private data release: synthetic data and noisy answers.",
     epilog=EPILOG,
@@ -34,6 +31,7 @@ app = typer.Typer(
 app.add_typer(keys.app, name="key")
 app.add_typer(populations.app, name="population")
 app.add_typer(datasets.app, name="dataset")
+app.add_typer(mechanisms.app, name="mechanism")
 app.add_typer(releases.app, name="release")
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from client.client import Client
 from client.comparison import Share, read_answers, read_rows, table_with
-from client.display import output, progress_bar
+from client.display import output
 from client.errors import DamagedDownload
 from client.example import COLUMNS, QUESTIONS, ROWS, SCHEMA, write_example
 from client.records import Answer, Dataset, Release
@@ -103,12 +103,12 @@ def _make_keys(stack: LocalStack) -> dict[str, str]:
 
 
 def _upload(console: Console, curator: Client, population_id: str) -> Dataset:
-    dataset = curator.datasets.create("admissions", SCHEMA, population_id=population_id)
     with tempfile.TemporaryDirectory(prefix="scrim-demo-") as folder:
         table = Path(folder) / "admissions.csv"
         write_example(table)
-        curator.datasets.upload(dataset.id, table)
-    dataset = curator.datasets.wait(dataset.id)
+        dataset = curator.datasets.upload(
+            table, schema=SCHEMA, population=population_id, name="admissions"
+        )
     _tick(console, f"As the curator, uploaded {ROWS:,} fictional rows of {len(COLUMNS)} columns")
     return dataset
 
@@ -121,9 +121,7 @@ def _release(console: Console, curator: Client, dataset: Dataset) -> Release:
         f"The preview says: {preview.queries} queries for epsilon {preview.epsilon:.3g} at delta "
         f"{DELTA:g}, noise of {preview.items[0].sigma or 0:.1f} on each measured count",
     )
-    release = curator.releases.submit(body)
-    with progress_bar("Selecting, measuring with noise, fitting") as move:
-        release = curator.releases.wait(release.id, progress=move)
+    release = curator.releases.submit(body).wait()
     _tick(console, f"Released, for {release.rho_spent:.4g} rho")
     return release
 

@@ -1,20 +1,31 @@
-"""What the command line shows: tables and JSON on standard output, everything else beside it."""
+"""What people see: tables and JSON on standard output, bars and everything else beside it."""
 
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.progress import Progress as Bar
 from rich.table import Table
 
 from client.errors import Problem, ScrimError
 from client.records import Progress
+
+Report = Callable[[Progress], None]
+Follow = bool | Report
+"""Whether to show a bar where a person looks on, or a function that is told of progress instead."""
 
 WIDTH_OF_A_PIPE = 200
 """A pipe has no width, and cutting ids to the usual 80 characters would help nobody."""
@@ -57,11 +68,11 @@ def show_json(content: BaseModel | Iterable[BaseModel] | dict[str, Any]) -> None
     """JSON for other programs."""
     plain: Any
     if isinstance(content, BaseModel):
-        plain = content.model_dump(mode="json")
+        plain = content.model_dump(mode="json", by_alias=True)
     elif isinstance(content, dict):
         plain = content
     else:
-        plain = [each.model_dump(mode="json") for each in content]
+        plain = [each.model_dump(mode="json", by_alias=True) for each in content]
     sys.stdout.write(json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -75,6 +86,19 @@ def show_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     output().print(table)
 
 
+def show_record(record: BaseModel, *, as_json: bool) -> None:
+    """One thing, field by field."""
+    if as_json:
+        show_json(record)
+        return
+    fields = record.model_dump(mode="json", by_alias=True)
+    show_table(["field", "value"], ((name, _compact(value)) for name, value in fields.items()))
+
+
+def _compact(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
 def _text(cell: Any) -> str:
     if cell is None:
         return "-"
@@ -82,17 +106,34 @@ def _text(cell: Any) -> str:
 
 
 @contextmanager
-def progress_bar(label: str) -> Iterator[Callable[[Progress], None]]:
-    """A bar that is moved by reports of progress."""
+def following(progress: Follow, label: str, *, in_bytes: bool = False) -> Iterator[Report]:
+    """Who is told of progress: the caller's own function, a bar, or nobody."""
+    if callable(progress):
+        yield progress
+    elif progress and can_show_bars():
+        with _bar(label, in_bytes=in_bytes) as move:
+            yield move
+    else:
+        yield lambda progress: None
+
+
+def can_show_bars() -> bool:
+    """Whether a person looks at a terminal, or at a notebook that can draw."""
+    console = notes()
+    # Without widgets, rich has nothing to draw on, and would warn about it.
+    return console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
+
+
+@contextmanager
+def _bar(label: str, *, in_bytes: bool) -> Iterator[Report]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        DownloadColumn() if in_bytes else MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    console = notes()
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(label, total=None)
+    with Bar(*columns, console=notes(), transient=True) as bar:
+        task = bar.add_task(escape(label), total=None)
 
         def move(progress: Progress) -> None:
             bar.update(task, completed=progress.done, total=progress.total or None)

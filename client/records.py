@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 FINAL_STATES = frozenset({"succeeded", "failed", "cancelled"})
 
@@ -76,12 +76,15 @@ class Dataset(Record):
     state: str
     population_id: str | None = None
     reason: str | None = None
+    declared_schema: dict[str, Any] | None = Field(default=None, alias="schema")
+    """Not in lists."""
 
 
 class Mechanism(Record):
     """An algorithm that a release may use."""
 
     name: str
+    summary: str
     paper: str
     parameters: dict[str, Any]
     query_types: list[str]
@@ -113,6 +116,9 @@ class Release(Record):
     artifacts: list[Artifact]
     error: dict[str, Any] | None = None
     published: bool = False
+    dataset_id: str | None = None
+    table: str | None = None
+    """Of two-level data, the table that was released alone."""
 
     @property
     def is_over(self) -> bool:

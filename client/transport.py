@@ -1,10 +1,9 @@
-"""Requests to the service: one connection pool, patient with what can be repeated safely."""
+"""Requests to the service: patient with what can be repeated safely, and nothing else."""
 
 import ipaddress
 import random
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -13,6 +12,7 @@ import httpx
 
 from client.errors import Problem, Unreachable, UnusableInput
 from client.records import Record
+from client.wire import Wire
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
@@ -28,94 +28,91 @@ TOO_MANY_REQUESTS = 429
 UNCERTAIN = frozenset({502, 503, 504})
 
 
+def settings_for(url: str, key: str | None) -> dict[str, Any]:
+    """How a wire reaches the service, and says who asks."""
+    host = urlsplit(url).hostname
+    if urlsplit(url).scheme not in {"http", "https"} or not host:
+        raise UnusableInput(f"{url!r} is not an address such as https://scrim.example.org")
+    return {
+        "base_url": url.rstrip("/"),
+        "headers": {"Authorization": f"Bearer {key}"} if key else {},
+        "timeout": TIMEOUT,
+        # A proxy cannot reach our own machine.
+        "trust_env": not _is_loopback(host),
+    }
+
+
 class Transport:
-    """Sends requests with a key, repeats what may be repeated, and raises problems."""
+    """Sends requests over a wire, repeats what may be repeated, and raises problems."""
 
-    def __init__(
-        self,
-        url: str,
-        key: str | None,
-        *,
-        transport: httpx.BaseTransport | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        host = urlsplit(url).hostname
-        if urlsplit(url).scheme not in {"http", "https"} or not host:
-            raise UnusableInput(f"{url!r} is not an address such as https://scrim.example.org")
+    def __init__(self, wire: Wire, url: str) -> None:
+        self.wire = wire
         self.url = url.rstrip("/")
-        self._sleep = sleep
-        self._http = httpx.Client(
-            base_url=self.url,
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            timeout=TIMEOUT,
-            transport=transport,
-            # A proxy cannot reach our own machine.
-            trust_env=not _is_loopback(host),
-        )
 
-    def send(
+    async def send(
         self, method: str, path: str, *, repeatable: bool = True, **options: Any
     ) -> httpx.Response:
         """The answer to a request, read to its end.
 
         `repeatable` says that sending it twice does no more than sending it once.
         """
-        with self.open(method, path, repeatable=repeatable, **options) as response:
+        async with self.open(method, path, repeatable=repeatable, **options) as response:
             try:
-                response.read()
+                await self.wire.read(response)
             except httpx.TransportError as error:
                 raise self._unreachable(error) from error
         return response
 
-    @contextmanager
-    def open(
+    @asynccontextmanager
+    async def open(
         self, method: str, path: str, *, repeatable: bool = True, **options: Any
-    ) -> Iterator[httpx.Response]:
+    ) -> AsyncIterator[httpx.Response]:
         """The answer to a request, to be read piece by piece."""
-        response = self._send_patiently(method, path, repeatable=repeatable, **options)
+        response = await self._send_patiently(method, path, repeatable=repeatable, **options)
         try:
             if not response.is_success:
-                response.read()
+                await self.wire.read(response)
                 raise Problem.of(response)
             yield response
         finally:
-            response.close()
+            await self.wire.end(response)
 
-    def get(self, path: str, kind: type[AnyRecord], **params: Any) -> AnyRecord:
+    async def get(self, path: str, kind: type[AnyRecord]) -> AnyRecord:
         """One thing."""
-        return kind.model_validate(self.send("GET", path, params=params).json())
+        return kind.model_validate((await self.send("GET", path)).json())
 
-    def pages(self, path: str, kind: type[AnyRecord]) -> Iterator[AnyRecord]:
+    async def post(self, path: str, kind: type[AnyRecord], **options: Any) -> AnyRecord:
+        """What is made of a body, or becomes of a thing."""
+        return kind.model_validate((await self.send("POST", path, **options)).json())
+
+    async def pages(self, path: str, kind: type[AnyRecord]) -> AsyncGenerator[AnyRecord, None]:
         """Everything in a collection, page by page as it is needed."""
         params: dict[str, str] = {}
         while True:
-            page = self.send("GET", path, params=params).json()
-            yield from map(kind.model_validate, page["items"])
+            page = (await self.send("GET", path, params=params)).json()
+            for item in page["items"]:
+                yield kind.model_validate(item)
             if page["next"] is None:
                 return
             params = {"cursor": page["next"]}
 
-    def close(self) -> None:
-        """Give the connections back."""
-        self._http.close()
-
-    def _send_patiently(
+    async def _send_patiently(
         self, method: str, path: str, *, repeatable: bool, **options: Any
     ) -> httpx.Response:
-        request = self._http.build_request(method, path, **options)
+        request = self.wire.request(method, path, **options)
         for attempt in range(1, ATTEMPTS + 1):
             is_last = attempt == ATTEMPTS
             try:
-                response = self._http.send(request, stream=True)
+                response = await self.wire.send(request)
             except httpx.TransportError as error:
                 if is_last or not (repeatable or isinstance(error, NEVER_SENT)):
                     raise self._unreachable(error) from error
-                self._sleep(_pause(attempt))
+                await self.wire.pause(_pause(attempt))
                 continue
             if is_last or not _may_succeed_later(response, repeatable=repeatable):
                 return response
-            response.close()
-            self._sleep(_wanted_pause(response) or _pause(attempt))
+            await self.wire.end(response)
+            await self.wire.pause(_wanted_pause(response) or _pause(attempt))
         raise AssertionError("the last attempt returns or raises")
 
     def _unreachable(self, error: httpx.TransportError) -> Unreachable:

@@ -1,27 +1,36 @@
 """`scrim dataset`"""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress as Bar
-from rich.progress import TaskID
 
-from client.client import media_type_of
-from client.commands.session import AsJson, FriendlyGroup, check, connected, find, read_json
-from client.display import note, notes, show_json, show_table
+from client.commands.session import AsJson, FriendlyGroup, connected, find, read_json
+from client.datasets import checked_file
+from client.display import note, notes, show_json, show_record, show_table
 from client.errors import UnusableInput
-from synth.spec.schema import Schema
+from client.values import parse_schema
 from synth.spec.two_level import TwoLevelSchema
 
 app = typer.Typer(cls=FriendlyGroup, no_args_is_help=True, help="Declared tables.")
+
+Tables = Path | dict[str, Path]
+DatasetId = Annotated[str, typer.Argument(metavar="ID")]
 
 
 @app.command()
 def upload(
     schema: Annotated[Path, typer.Option(help="JSON file that declares the columns.")],
-    population: Annotated[str, typer.Option(help="Id or name of the people it is about.")],
+    population: Annotated[
+        str | None, typer.Option(help="Id or name of the people it is about; for private rows.")
+    ] = None,
+    provenance: Annotated[
+        str | None,
+        typer.Option(
+            help="Where public rows were published; states that none of the protected people is in "
+            "them."
+        ),
+    ] = None,
     file: Annotated[
         Path | None, typer.Argument(help="The table: .csv, .csv.gz or .parquet.")
     ] = None,
@@ -43,20 +52,19 @@ def upload(
     """
     files = _tables(file, groups, individuals)
     declared = read_json(schema)
-    _check_schema(declared, schema, files)
+    _check_tables(declared, schema, files)
+    if (population is None) == (provenance is None):
+        raise UnusableInput("give --population for private rows, or --provenance for public ones")
     with connected() as client:
-        owner = find(population, client.populations.list(), what="population")
-        title = name or next(iter(files.values())).name
-        dataset = client.datasets.create(title, declared, population_id=owner.id)
-        with Bar(console=notes(), transient=True) as bar:
-            for table, path in files.items():
-                task = bar.add_task(f"Uploading {path.name}", total=path.stat().st_size)
-                dataset = client.datasets.upload(
-                    dataset.id, path, table=table, progress=_mover(bar, task)
-                )
-        if wait:
-            with notes().status("Reading the rows against the schema"):
-                dataset = client.datasets.wait(dataset.id)
+        owner = population and find(population, client.populations.list(), what="population").id
+        dataset = client.datasets.upload(
+            files,
+            schema=declared,
+            population=owner,
+            provenance=provenance,
+            name=name,
+            wait=wait,
+        )
     if as_json:
         show_json(dataset)
         return
@@ -64,39 +72,29 @@ def upload(
     typer.echo(dataset.id)
 
 
-def _tables(
-    file: Path | None, groups: Path | None, individuals: Path | None
-) -> dict[str | None, Path]:
-    """The files by table; the only one has no name."""
+def _tables(file: Path | None, groups: Path | None, individuals: Path | None) -> Tables:
+    """The only table, or the two of them by name."""
     if file is not None and groups is None and individuals is None:
-        files: dict[str | None, Path] = {None: file}
-    elif file is None and groups is not None and individuals is not None:
-        files = {"groups": groups, "individuals": individuals}
-    else:
-        raise UnusableInput("give one FILE, or both --groups and --individuals")
-    for path in files.values():
-        if not path.is_file():
-            raise UnusableInput(f"{path} is not a file")
-        media_type_of(path)
-    return files
+        return file
+    if file is None and groups is not None and individuals is not None:
+        return {"groups": groups, "individuals": individuals}
+    raise UnusableInput("give one FILE, or both --groups and --individuals")
 
 
-def _check_schema(declared: dict[str, Any], path: Path, files: dict[str | None, Path]) -> None:
-    has_groups = not {"groups", "individuals"}.isdisjoint(declared)
-    if has_groups and len(files) == 1:
+def _check_tables(declared: dict[str, Any], path: Path, files: Tables) -> None:
+    """Find faults before anything is sent."""
+    for file in [files] if isinstance(files, Path) else files.values():
+        checked_file(file)
+    is_two_level = isinstance(parse_schema(declared, what=str(path)), TwoLevelSchema)
+    if is_two_level and isinstance(files, Path):
         raise UnusableInput(
             f"{path} declares groups and individuals; give their files as --groups and --individuals"
         )
-    if not has_groups and len(files) > 1:
+    if not is_two_level and not isinstance(files, Path):
         raise UnusableInput(
             f"{path} declares one table; for --groups and --individuals it must have both, with their "
             "keys and max_group_size"
         )
-    check(declared, TwoLevelSchema if has_groups else Schema, path)
-
-
-def _mover(bar: Bar, task: TaskID) -> Callable[[int], None]:
-    return lambda sent: bar.update(task, completed=sent)
 
 
 @app.command("list")
@@ -114,8 +112,31 @@ def list_datasets(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def delete(dataset_id: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+def show(dataset_id: DatasetId, as_json: AsJson = False) -> None:
+    """One dataset with its declared schema."""
+    with connected() as client:
+        show_record(client.datasets.get(dataset_id), as_json=as_json)
+
+
+@app.command()
+def wait(
+    dataset_id: DatasetId,
+    timeout: Annotated[float, typer.Option(help="Longest wait in seconds.")] = 3600,
+    as_json: AsJson = False,
+) -> None:
+    """Wait until the rows are read."""
+    with connected() as client, notes().status("Reading the rows against the schema"):
+        dataset = client.datasets.wait(dataset_id, timeout=timeout)
+    if as_json:
+        show_json(dataset)
+    note(f"Dataset {dataset.name!r} is {dataset.state}.")
+
+
+@app.command()
+def delete(dataset_id: DatasetId, as_json: AsJson = False) -> None:
     """Destroy the rows of a dataset. What was spent on them stays spent."""
     with connected() as client:
         client.datasets.delete(dataset_id)
+    if as_json:
+        show_json({"id": dataset_id, "state": "deleted"})
     note(f"Dataset {dataset_id} is deleted.")

@@ -1,5 +1,6 @@
 """`scrim key`"""
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -16,11 +17,15 @@ def create(
     scope: Annotated[
         list[str], typer.Option(help="admin, curator or analyst; give it several times for more.")
     ],
+    expires: Annotated[
+        datetime | None, typer.Option(help="When it ends, in UTC; never where not given.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a key. Its secret is printed this once."""
+    moment = expires and expires.replace(tzinfo=UTC)
     with connected() as client:
-        key = client.keys.create(name, scope)
+        key = client.keys.create(name, scope, expires_at=moment)
     if as_json:
         show_json(key)
         return
@@ -46,8 +51,10 @@ def list_keys(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def revoke(key_id: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+def revoke(key_id: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
     """End a key; it stops working at once."""
     with connected() as client:
         client.keys.revoke(key_id)
+    if as_json:
+        show_json({"id": key_id, "state": "revoked"})
     note(f"Key {key_id} is revoked.")

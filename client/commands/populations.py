@@ -4,12 +4,14 @@ from typing import Annotated
 
 import typer
 
-from client.commands.session import AsJson, FriendlyGroup, connected
-from client.display import note, show_json, show_table
+from client.commands.session import NOT_VERIFIED, AsJson, FriendlyGroup, connected, find
+from client.display import note, show_json, show_record, show_table
 from client.errors import UnusableInput
-from client.records import Population
+from client.records import Population, Verification
 
 app = typer.Typer(cls=FriendlyGroup, no_args_is_help=True, help="Protected people and budgets.")
+
+PopulationName = Annotated[str, typer.Argument(metavar="POPULATION", help="Its id or name.")]
 
 
 @app.command()
@@ -59,6 +61,51 @@ def list_populations(as_json: AsJson = False) -> None:
         ["id", "name", "unit", "rho cap", "spent", "reserved", "left", "epsilon spent", "delta"],
         map(_row, populations),
     )
+
+
+@app.command()
+def show(population: PopulationName, as_json: AsJson = False) -> None:
+    """One population with its budget."""
+    with connected() as client:
+        found = find(population, client.populations.list(), what="population")
+        show_record(client.populations.get(found.id), as_json=as_json)
+
+
+@app.command()
+def ledger(
+    population: PopulationName,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Have the service recompute the chain of hashes.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Every change of the balance, the oldest first (needs a curator key)."""
+    with connected() as client:
+        found = find(population, client.populations.list(), what="population")
+        if verify:
+            _show_verification(client.populations.verify_ledger(found.id), as_json=as_json)
+            return
+        entries = list(client.populations.ledger(found.id))
+    if as_json:
+        show_json(entries)
+        return
+    show_table(
+        ["seq", "kind", "rho", "release", "operation", "hash"],
+        (
+            (each.seq, each.kind, each.rho, each.release_id, each.operation, each.hash[:16])
+            for each in entries
+        ),
+    )
+
+
+def _show_verification(found: Verification, *, as_json: bool) -> None:
+    if as_json:
+        show_json(found)
+    else:
+        note(f"{found.entries} entries, head {found.head}")
+        typer.echo("ok" if found.ok else "BROKEN")
+    if not found.ok:
+        raise typer.Exit(NOT_VERIFIED)
 
 
 def _row(population: Population) -> tuple[object, ...]:

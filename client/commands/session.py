@@ -15,6 +15,7 @@ from client.display import show_error
 from client.errors import ScrimError, UnusableInput
 from client.records import Dataset, Population
 
+NOT_VERIFIED = 5
 DEFAULT_URL = "http://127.0.0.1:8000"
 
 Named = TypeVar("Named", Population, Dataset)

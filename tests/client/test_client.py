@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from client import DamagedDownload, DatasetRejected, ReleaseFailed, UnusableInput, WaitedTooLong
+from client.events import EventReader
 from client.records import Progress
-from client.releases import read_events
 from tests.client.support import (
     DATASET,
     POPULATION,
@@ -75,27 +75,30 @@ class TestUpload:
     def test_a_file_is_streamed(self, tmp_path: Path) -> None:
         file = tmp_path / "table.csv"
         file.write_bytes(b"sex\n" + b"F\n" * 1_000_000)
-        sent: list[int] = []
+        sent: list[Progress] = []
         script = Script(answer(DATASET | {"state": "ingesting"}, 202))
-        script.client().datasets.upload("d1", file, progress=sent.append)
+        script.client().datasets.upload_content("d1", file, progress=sent.append)
         request = script.requests[0]
         assert request.content == file.read_bytes()
         assert request.headers["Content-Type"] == "text/csv"
         assert request.headers["Content-Length"] == str(file.stat().st_size)
         assert "Transfer-Encoding" not in request.headers
-        assert sent == [2**20, file.stat().st_size]
+        size = file.stat().st_size
+        assert [(each.done, each.total) for each in sent] == [(2**20, size), (size, size)]
 
     def test_it_starts_anew_after_a_refusal_at_the_door(self, tmp_path: Path) -> None:
         file = tmp_path / "table.parquet"
         file.write_bytes(b"PAR1")
         script = Script(problem(429, "rate-limited"), answer(DATASET, 202))
-        script.client().datasets.upload("d1", file, table="groups")
+        script.client().datasets.upload_content("d1", file, table="groups")
         assert [request.content for request in script.requests] == [b"PAR1", b"PAR1"]
         assert script.requests[1].url.params["table"] == "groups"
 
     def test_an_unknown_format_is_refused(self, tmp_path: Path) -> None:
+        file = tmp_path / "table.xlsx"
+        file.touch()
         with pytest.raises(UnusableInput, match=r"\.parquet"):
-            Script().client().datasets.upload("d1", tmp_path / "table.xlsx")
+            Script().client().datasets.upload_content("d1", file)
 
     def test_waiting_ends_when_the_rows_are_read(self) -> None:
         script = Script(answer(DATASET | {"state": "ingesting"}), answer(DATASET))
@@ -156,7 +159,9 @@ class TestWaiting:
 
     def test_lines_that_are_no_events_are_passed_over(self) -> None:
         lines = [": still here", "", "event: state", "", "id: 7", "data:{}", "", "id: 8"]
-        assert [(event.id, event.kind) for event in read_events(lines)] == [(7, "message")]
+        reader = EventReader()
+        found = [event for line in lines if (event := reader.feed(line))]
+        assert [(event.id, event.kind) for event in found] == [(7, "message")]
 
 
 def artifact(name: str, content: bytes) -> dict[str, object]:

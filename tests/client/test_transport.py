@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from client import FieldError, Problem, Unreachable, UnusableInput
-from client.transport import ATTEMPTS, Transport
+from client import Client, FieldError, Problem, Unreachable, UnusableInput
+from client.transport import ATTEMPTS
 from tests.client.support import POPULATION, RELEASE, SPEC, Script, answer, page, problem
 
 KEY = {"id": "k1", "name": "n", "scopes": ["curator"], "key": "scrim_x"}
@@ -143,7 +143,7 @@ class TestRequests:
     @pytest.mark.parametrize("url", ["scrim.test", "ftp://scrim.test", "http://", ""])
     def test_an_address_must_be_one(self, url: str) -> None:
         with pytest.raises(UnusableInput, match="not an address"):
-            Transport(url, None)
+            Client(url)
 
     def test_a_redirect_does_not_carry_the_key_elsewhere(self) -> None:
         moved = httpx.Response(302, headers={"Location": "http://elsewhere.test/"})
