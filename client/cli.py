@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from client.commands import datasets, keys, mechanisms, populations, releases
+from client.commands import datasets, keys, mechanisms, populations, releases, schemas
 from client.commands.session import NOT_VERIFIED, AsJson, FriendlyGroup
 from client.demo import run_demo
 from client.display import output, show_json
@@ -30,6 +30,7 @@ app = typer.Typer(
 )
 app.add_typer(keys.app, name="key")
 app.add_typer(populations.app, name="population")
+app.add_typer(schemas.app, name="schema")
 app.add_typer(datasets.app, name="dataset")
 app.add_typer(mechanisms.app, name="mechanism")
 app.add_typer(releases.app, name="release")
@@ -82,7 +83,7 @@ def verify(
 
 def main() -> None:
     """Run the command."""
-    app()
+    app(prog_name="scrim")
 
 
 def _read_key(given: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from client.blocking import blocking, blocking_each
 from client.display import Follow, following
 from client.errors import DatasetRejected, UnusableInput, WaitedTooLong
-from client.frames import Frame, write_frame
+from client.frames import Frame, kind_of, write_frame
 from client.records import Dataset, Population, Progress
 from client.transport import Transport, idempotent
 from client.values import AnySchema, plain
@@ -193,6 +193,8 @@ def _tables_of(data: "Data | Mapping[str, Data]") -> dict[str | None, Data]:
     for table in tables.values():
         if isinstance(table, str | PathLike):
             checked_file(Path(table))
+        else:
+            kind_of(table)
     return tables
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from client.errors import UnusableInput
 from synth.spec.schema import Attribute, CategoricalColumn, IntegerColumn, Schema
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # In quotes: the libraries are not there for everybody.
 Frame: TypeAlias = "pd.DataFrame | pl.DataFrame | pl.LazyFrame | pa.Table"
 """A table in memory."""
+
+FrameKind = Literal["pandas.DataFrame", "polars.DataFrame", "polars.LazyFrame", "pyarrow.Table"]
 
 SCHEMA_KEY = "scrim.schema"
 """Where a released Parquet file holds its schema."""
@@ -35,32 +37,37 @@ class ReleasedTable:
     schema: Schema | TwoLevelSchema | None
 
 
+def kind_of(data: Any) -> FrameKind:
+    """Which data frame it is, without importing the library that it is from."""
+    library, name = type(data).__module__.partition(".")[0], type(data).__name__
+    for kind in get_args(FrameKind):
+        if kind == f"{library}.{name}":
+            return cast(FrameKind, kind)
+    raise UnusableInput("give a file, or a data frame of pandas, polars or pyarrow")
+
+
 def write_frame(frame: Frame, path: Path) -> None:
     """Write a data frame as Parquet."""
     table: Any = frame
-    library = type(frame).__module__.partition(".")[0]
+    kind = kind_of(frame)
+    if kind == "pandas.DataFrame":
+        require("pyarrow")
     try:
-        match library, type(frame).__name__:
-            case "pandas", "DataFrame":
-                require("pyarrow")
+        match kind:
+            case "pandas.DataFrame":
                 table.to_parquet(path, index=False)
-            case "polars", "DataFrame":
+            case "polars.DataFrame":
                 table.write_parquet(path)
-            case "polars", "LazyFrame":
+            case "polars.LazyFrame":
                 table.sink_parquet(path)
-            case "pyarrow", "Table":
+            case "pyarrow.Table":
                 require("pyarrow.parquet").write_table(table, path)
-            case _:
-                raise UnusableInput("give a file, or a data frame of pandas, polars or pyarrow")
-    except UnusableInput:
-        raise
+        return
     except Exception:
         # Not chained: the libraries' messages quote cells.
         pass
-    else:
-        return
     raise UnusableInput(
-        f"this {library} frame cannot be written as Parquet; give every column one type: text, "
+        f"this {kind} cannot be written as Parquet; give every column a name and one type: text, "
         "whole numbers, numbers, booleans or dates"
     )
 

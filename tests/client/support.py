@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterator
+from inspect import isasyncgen
 from typing import Any
 
+import anyio
 import httpx
 
-from client import Client
+from client import AsyncClient, Client
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
@@ -65,6 +67,9 @@ TWO_LEVEL: dict[str, Any] = {
 class Script:
     """Answers requests one after the other as written down, and remembers them."""
 
+    is_asynchronous = False
+    """Whether its client is one; see the fixture `both_ways`."""
+
     def __init__(self, *steps: httpx.Response | Exception | Handler) -> None:
         self._steps: Iterator[httpx.Response | Exception | Handler] = iter(steps)
         self.requests: list[httpx.Request] = []
@@ -77,17 +82,52 @@ class Script:
         step = next(self._steps)
         if isinstance(step, Exception):
             raise step
-        return step if isinstance(step, httpx.Response) else step(request)
+        if not isinstance(step, httpx.Response):
+            return step(request)
+        # Another one each time: httpx ties an answer to the client that has read it.
+        return httpx.Response(step.status_code, headers=step.headers, content=step.content)
 
-    def client(self, key: str | None = "secret") -> Client:
+    def client(self, key: str | None = "secret") -> Any:
         """A client of this service, which waits for nothing."""
+        if self.is_asynchronous:
+            return Driven(self.async_client(key))
         transport = httpx.MockTransport(self)
         return Client("http://scrim.test", key, transport=transport, sleep=self.pauses.append)
+
+    def async_client(self, key: str | None = "secret") -> AsyncClient:
+        """The same, to be awaited."""
+
+        async def pause(seconds: float) -> None:
+            self.pauses.append(seconds)
+
+        transport = httpx.MockTransport(self)
+        return AsyncClient("http://scrim.test", key, transport=transport, sleep=pause)
 
     @property
     def bodies(self) -> list[Any]:
         """The JSON bodies of the requests."""
         return [json.loads(request.content) for request in self.requests]
+
+
+class Driven:
+    """An asynchronous client whose calls are run to their end, so that one test can try both kinds."""
+
+    def __init__(self, thing: Any) -> None:
+        self._thing = thing
+
+    def __getattr__(self, name: str) -> Any:
+        """A resource, or a method that is run to its end."""
+        found = getattr(self._thing, name)
+        return self._driven(found) if callable(found) else Driven(found)
+
+    def _driven(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        async def finish(*args: Any, **options: Any) -> Any:
+            started = method(*args, **options)
+            if isasyncgen(started):
+                return iter([each async for each in started])
+            return await started
+
+        return lambda *args, **options: anyio.run(lambda: finish(*args, **options))
 
 
 def answer(content: Any, status: int = 200) -> httpx.Response:

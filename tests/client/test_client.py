@@ -10,18 +10,24 @@ import pytest
 
 from client import DamagedDownload, DatasetRejected, ReleaseFailed, UnusableInput, WaitedTooLong
 from client.events import EventReader
-from client.records import Progress
+from client.records import Population, Progress
+from synth.spec.release import ReleaseRequest
+from synth.spec.schema import Schema
+from synth.spec.workload import Marginals, Ranges
 from tests.client.support import (
     DATASET,
     POPULATION,
     RELEASE,
     SCHEMA,
     SPEC,
+    TWO_LEVEL,
     Script,
     answer,
     events,
     problem,
 )
+
+pytestmark = pytest.mark.usefixtures("both_ways")
 
 RUNNING = RELEASE | {"state": "running", "progress": {"done": 1, "total": 3}}
 
@@ -114,6 +120,97 @@ class TestUpload:
         script = Script(answer(DATASET | {"state": "ingesting"}))
         with pytest.raises(WaitedTooLong):
             script.client().datasets.wait("d1", timeout=-1)
+
+
+class TestUploadInOneCall:
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Path:
+        path = tmp_path / "table.csv"
+        path.write_text("sex\nF\n")
+        return path
+
+    def steps(self, uploads: int = 1) -> list[httpx.Response]:
+        awaiting = answer(DATASET | {"state": "awaiting_content"}, 201)
+        sent = [answer(DATASET | {"state": "ingesting"}, 202)] * uploads
+        return [awaiting, *sent, answer(DATASET | {"state": "ingesting"}), answer(DATASET)]
+
+    def test_it_declares_sends_and_waits(self, file: Path) -> None:
+        script = Script(*self.steps())
+        owner = Population.model_validate(POPULATION)
+        found = script.client().datasets.upload(file, schema=SCHEMA, population=owner)
+        assert found.state == "ready"
+        declared = json.loads(script.requests[0].content)
+        assert declared == {
+            "name": "table.csv",
+            "population_id": "p1",
+            "visibility": "private",
+            "schema": SCHEMA,
+        }
+        assert script.requests[1].content == file.read_bytes()
+        assert len(script.pauses) == 1
+
+    def test_public_rows_say_where_they_are_from(self, file: Path) -> None:
+        script = Script(*self.steps())
+        script.client().datasets.upload(str(file), schema=SCHEMA, provenance="a census", name="t")
+        declared = json.loads(script.requests[0].content)
+        assert declared["visibility"] == "public" and declared["name"] == "t"
+        assert declared["disjoint_from_population"] is True
+
+    def test_groups_and_individuals_are_two_tables(self, file: Path) -> None:
+        script = Script(*self.steps(uploads=2))
+        tables = {"individuals": file, "groups": file}
+        script.client().datasets.upload(tables, schema=TWO_LEVEL, population="p1")
+        sent = [request.url.params["table"] for request in script.requests[1:3]]
+        assert sent == ["groups", "individuals"]
+
+    def test_waiting_is_left_out_if_asked(self, file: Path) -> None:
+        script = Script(*self.steps()[:2])
+        dataset = script.client().datasets.upload(file, schema=SCHEMA, population="p1", wait=False)
+        assert dataset.state == "ingesting"
+
+    @pytest.mark.parametrize("owners", [{}, {"population": "p1", "provenance": "a census"}])
+    def test_rows_are_private_or_public(self, file: Path, owners: dict[str, str]) -> None:
+        script = Script()
+        with pytest.raises(UnusableInput, match="population= for private rows"):
+            script.client().datasets.upload(file, schema=SCHEMA, **owners)
+
+    def test_faults_are_found_before_anything_is_sent(self, file: Path) -> None:
+        client = Script().client()
+        with pytest.raises(UnusableInput, match="is not a file"):
+            client.datasets.upload(file.with_name("none.csv"), schema=SCHEMA, population="p1")
+        with pytest.raises(UnusableInput, match="groups and individuals"):
+            client.datasets.upload({"groups": file}, schema=TWO_LEVEL, population="p1")
+        with pytest.raises(UnusableInput, match="data frame of pandas"):
+            client.datasets.upload([1, 2], schema=SCHEMA, population="p1")
+
+
+class TestModels:
+    """Everything may be given as models of synth.spec."""
+
+    def test_a_release(self) -> None:
+        script = Script(answer(RELEASE, 202))
+        request = ReleaseRequest.model_validate(SPEC | {"dataset_id": "d1"})
+        script.client().releases.submit(request)
+        assert ReleaseRequest.model_validate_json(script.requests[0].content) == request
+
+    def test_parts_of_a_release(self) -> None:
+        script = Script(answer(RELEASE, 202))
+        items = [Marginals(type="marginals", k=1)]
+        script.client().releases.submit(SPEC | {"dataset_id": "d1", "workload": items})
+        sent = ReleaseRequest.model_validate_json(script.requests[0].content)
+        assert list(sent.workload) == items
+
+    def test_a_schema(self) -> None:
+        script = Script(answer(DATASET, 201))
+        schema = Schema.model_validate(SCHEMA)
+        script.client().datasets.create("t", schema, population_id="p1")
+        assert Schema.model_validate(script.bodies[0]["schema"]) == schema
+
+    def test_a_question_about_missing_values_keeps_them(self) -> None:
+        script = Script(answer({"items": [], "next": None}))
+        asked = Ranges.model_validate({"type": "ranges", "queries": [{"sex": None}]})
+        script.client().releases.answers("r1", [asked])
+        assert script.bodies[0]["workload"][0]["queries"] == [{"sex": None}]
 
 
 class TestWaiting:

@@ -7,6 +7,8 @@ from client import Client, FieldError, Problem, Unreachable, UnusableInput
 from client.transport import ATTEMPTS
 from tests.client.support import POPULATION, RELEASE, SPEC, Script, answer, page, problem
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 KEY = {"id": "k1", "name": "n", "scopes": ["curator"], "key": "scrim_x"}
 
 
@@ -89,10 +91,14 @@ class TestRetries:
         assert script.client().keys.create("n", ["curator"]).key == "scrim_x"
 
     def test_an_answer_that_breaks_off_is_reported(self) -> None:
-        class Broken(httpx.SyncByteStream):
+        class Broken(httpx.SyncByteStream, httpx.AsyncByteStream):
             def __iter__(self):  # type: ignore[no-untyped-def]
                 yield b"{"
                 raise httpx.ReadError("cut")
+
+            async def __aiter__(self):  # type: ignore[no-untyped-def]
+                for piece in self:
+                    yield piece
 
         script = Script(lambda request: httpx.Response(200, stream=Broken()))
         with pytest.raises(Unreachable):

@@ -1,0 +1,143 @@
+"""What a column of a public sample looks like, and how it could be declared."""
+
+import re
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
+
+from synth.spec.schema import LARGEST_INTEGER
+
+MOST_CATEGORIES = 100
+LONGEST_CATEGORY = 100
+MOST_BINS = 20
+MOST_DECIMALS = 6
+FEW_ROWS = 20
+"""In so few rows, texts that all differ mean nothing."""
+
+# A number with zeros in front is a code, such as a postal code.
+NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)(?:\.(?P<digits>[0-9]+))?(?:[eE][+-]?[0-9]{1,3})?")
+
+
+@dataclass
+class Profile:
+    """One column, cell by cell: nothing is kept of it but what a declaration needs."""
+
+    name: str
+    cells: int = 0
+    """That are not missing."""
+    texts: set[str] = field(default_factory=set)
+    """The different ones, until there are too many."""
+    is_number: bool = True
+    is_whole: bool = True
+    counts_rows: bool = True
+    """Whether every number is the one before, plus one."""
+    decimals: int = 0
+    lowest: Decimal = Decimal("Infinity")
+    highest: Decimal = Decimal("-Infinity")
+    longest: int = 0
+    _last: Decimal | None = None
+
+    def see(self, text: str | None) -> None:
+        """Take a cell into account; an empty one is missing."""
+        if text is None or not text.strip():
+            return
+        text = text.strip()
+        self.cells += 1
+        self.longest = max(self.longest, len(text))
+        if len(self.texts) <= MOST_CATEGORIES:
+            self.texts.add(text)
+        found = NUMBER.fullmatch(text)
+        if found is None:
+            self.is_number = self.is_whole = self.counts_rows = False
+        elif self.is_number:
+            self._see_number(Decimal(text), len((found["digits"] or "").rstrip("0")))
+
+    def _see_number(self, number: Decimal, decimals: int) -> None:
+        self.lowest, self.highest = min(self.lowest, number), max(self.highest, number)
+        self.decimals = max(self.decimals, decimals)
+        self.is_whole = self.is_whole and number == number.to_integral_value()
+        self.counts_rows = self.counts_rows and (self._last is None or number == self._last + 1)
+        self._last = number
+
+    def why_not(self) -> str | None:
+        """Why it cannot be declared, if so."""
+        if self.cells == 0:
+            return "has no values in the sample"
+        if self.is_number:
+            return self._why_no_number()
+        if self.longest > LONGEST_CATEGORY:
+            return "holds long texts, which are no categories"
+        if len(self.texts) > MOST_CATEGORIES:
+            return (
+                f"has more than {MOST_CATEGORIES} different texts: names, dates or free text tell about "
+                "single people; group them, or declare an identifier if it tells people apart"
+            )
+        if self.cells >= FEW_ROWS and 2 * len(self.texts) > self.cells:
+            return (
+                "has a text of its own in most rows: group them, or declare an identifier if it tells "
+                "people apart"
+            )
+        return None
+
+    def _why_no_number(self) -> str | None:
+        if self.counts_rows and self.cells >= FEW_ROWS:
+            return "counts the rows; declare an identifier if it tells people apart"
+        if max(abs(self.lowest), abs(self.highest)) >= LARGEST_INTEGER // 2:
+            return (
+                "holds numbers too large for bounds; declare an identifier if it tells people apart"
+            )
+        return None
+
+    def declare(self) -> tuple[dict[str, Any], str]:
+        """The column as a schema has it, and what to say about it."""
+        if not self.is_number:
+            values = sorted(self.texts)
+            column = {"name": self.name, "type": "categorical", "values": values}
+            return column, f"{len(values)} categories; add those that the sample lacks"
+        seen = f"{_shown(self.lowest)} to {_shown(self.highest)} in the sample"
+        column = self._declare_whole() if self.is_whole else self._declare_real()
+        return column, f"{seen}, declared {column['lower']:g} to {column['upper']:g}"
+
+    def _declare_whole(self) -> dict[str, Any]:
+        width = max(Decimal(1), _round_up((self.highest - self.lowest + 1) / MOST_BINS))
+        lower = _multiple(self.lowest / width, ROUND_FLOOR) * width
+        # Both bounds are included, so that the last bin is as wide as the others.
+        upper = _multiple((self.highest + 1) / width, ROUND_CEILING) * width - 1
+        return {
+            "name": self.name,
+            "type": "integer",
+            "lower": int(lower),
+            "upper": int(upper),
+            "bins": {"width": float(width)},
+        }
+
+    def _declare_real(self) -> dict[str, Any]:
+        # A bin is no narrower than the last digit: it would hold no number.
+        finest = Decimal(1).scaleb(-self.decimals)
+        width = max(finest, _round_up((self.highest - self.lowest) / MOST_BINS))
+        lower = _multiple(self.lowest / width, ROUND_FLOOR) * width
+        upper = max(_multiple(self.highest / width, ROUND_CEILING) * width, lower + width)
+        column = {
+            "name": self.name,
+            "type": "real",
+            "lower": float(lower),
+            "upper": float(upper),
+            "bins": {"width": float(width)},
+        }
+        return column | ({"decimals": self.decimals} if self.decimals <= MOST_DECIMALS else {})
+
+
+def _round_up(number: Decimal) -> Decimal:
+    """The next of 1, 2, 5, 10, 20, 50 ... or of their tenths."""
+    if number <= 0:
+        return Decimal(0)
+    power = Decimal(1).scaleb(number.adjusted())
+    return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= number)
+
+
+def _multiple(number: Decimal, rounding: str) -> Decimal:
+    return number.to_integral_value(rounding)
+
+
+def _shown(number: Decimal) -> str:
+    return f"{float(number):g}"
