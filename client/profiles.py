@@ -11,11 +11,13 @@ MOST_CATEGORIES = 100
 LONGEST_CATEGORY = 100
 MOST_BINS = 20
 MOST_DECIMALS = 6
+"""More digits than this are those of a computer, and are not declared."""
+FINEST_DECIMALS = 15
 FEW_ROWS = 20
 """In so few rows, texts that all differ mean nothing."""
 
 # A number with zeros in front is a code, such as a postal code.
-NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)(?:\.(?P<digits>[0-9]+))?(?:[eE][+-]?[0-9]{1,3})?")
+NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
 
 
 @dataclass
@@ -46,15 +48,14 @@ class Profile:
         self.longest = max(self.longest, len(text))
         if len(self.texts) <= MOST_CATEGORIES:
             self.texts.add(text)
-        found = NUMBER.fullmatch(text)
-        if found is None:
+        if NUMBER.fullmatch(text) is None:
             self.is_number = self.is_whole = self.counts_rows = False
         elif self.is_number:
-            self._see_number(Decimal(text), len((found["digits"] or "").rstrip("0")))
+            self._see_number(Decimal(text))
 
-    def _see_number(self, number: Decimal, decimals: int) -> None:
+    def _see_number(self, number: Decimal) -> None:
         self.lowest, self.highest = min(self.lowest, number), max(self.highest, number)
-        self.decimals = max(self.decimals, decimals)
+        self.decimals = max(self.decimals, -int(number.normalize().as_tuple().exponent))
         self.is_whole = self.is_whole and number == number.to_integral_value()
         self.counts_rows = self.counts_rows and (self._last is None or number == self._last + 1)
         self._last = number
@@ -113,7 +114,7 @@ class Profile:
 
     def _declare_real(self) -> dict[str, Any]:
         # A bin is no narrower than the last digit: it would hold no number.
-        finest = Decimal(1).scaleb(-self.decimals)
+        finest = Decimal(1).scaleb(-min(self.decimals, FINEST_DECIMALS))
         width = max(finest, _round_up((self.highest - self.lowest) / MOST_BINS))
         lower = _multiple(self.lowest / width, ROUND_FLOOR) * width
         upper = max(_multiple(self.highest / width, ROUND_CEILING) * width, lower + width)

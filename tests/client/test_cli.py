@@ -2,16 +2,21 @@
 
 import hashlib
 import json
+import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import typer
 from typer.testing import CliRunner
 
+from client import ScrimError
 from client.cli import app
 from client.transport import ATTEMPTS
+from client.values import parse_schema
 from tests.client.support import (
     DATASET,
     POPULATION,
@@ -25,6 +30,7 @@ from tests.client.support import (
     page,
     problem,
 )
+from tests.e2e.support import SCRIM
 
 PREVIEW = {
     "rho": 0.1,
@@ -156,6 +162,11 @@ class TestKeys:
         assert "not shown again" in err
         assert script.bodies[0]["scopes"] == ["curator", "analyst"]
 
+    def test_a_key_may_expire(self, play: Play) -> None:
+        script = play(answer({"id": "k", "name": "n", "scopes": ["curator"], "key": "s3"}, 201))
+        run("key", "create", "n", "--scope", "curator", "--expires", "2030-01-31")
+        assert script.bodies[0]["expires_at"] == "2030-01-31T00:00:00+00:00"
+
     def test_keys_are_listed_and_revoked(self, play: Play) -> None:
         play(page({"id": "k", "name": "n", "scopes": ["curator"]}), httpx.Response(204))
         assert "active" in run("key", "list")[1]
@@ -275,6 +286,13 @@ class TestDatasets:
         code, _, err = run(*uploading(*households[:2], table[1]))
         assert code == 2 and "declares one table" in err
 
+    def test_public_rows_have_no_population(self, play: Play, table: tuple[Path, Path]) -> None:
+        script = play(answer(DATASET, 201), answer(DATASET, 202), answer(DATASET))
+        arguments = ("dataset", "upload", table[0], "--schema", table[1])
+        assert run(*arguments, "--provenance", "a census")[0] == 0
+        assert json.loads(script.requests[0].content)["provenance"] == "a census"
+        assert run(*arguments)[0] == 2
+
     def test_a_name_must_tell_one_population(self, play: Play, table: tuple[Path, Path]) -> None:
         arguments = ("dataset", "upload", table[0], "--schema", table[1], "--population", "people")
         play(page(POPULATION, POPULATION | {"id": "p2"}))
@@ -296,6 +314,34 @@ class TestReleases:
         assert "3.25" in out
         assert "mind the [gap]" in err
         assert json.loads(run("release", "preview", spec, "--json")[1])["queries"] == 2
+
+    def test_submit_with_preview_spends_nothing(self, play: Play, spec: Path) -> None:
+        script = play(answer(PREVIEW))
+        code, out, _ = run("release", "submit", spec, "--preview")
+        assert code == 0
+        assert "3.25" in out and "0.65" in out
+        assert [request.url.path for request in script.requests] == ["/v1/releases/preview"]
+
+    def test_a_dry_run(self, play: Play, spec: Path) -> None:
+        script = play(answer(RELEASE, 202))
+        run("release", "submit", spec, "--dry-run")
+        assert script.bodies[0]["dry_run"] is True
+
+    def test_events(self, play: Play) -> None:
+        stream = events((1, "state", {"state": "running"}), (2, "progress", {"done": 1}))
+        script = play(stream, stream)
+        assert run("release", "events", "r1")[1].splitlines()[0] == '1 state {"state": "running"}'
+        lines = run("release", "events", "r1", "--after", 7, "--json")[1].splitlines()
+        assert [json.loads(line)["id"] for line in lines] == [1, 2]
+        assert script.requests[1].headers["Last-Event-ID"] == "7"
+
+    def test_a_model_is_asked(self, play: Play, spec: Path) -> None:
+        item = {"item": "sex", "query": "sex=F", "fraction": 0.5, "count": 10.0}
+        script = play(answer({"items": [item], "next": None}))
+        assert "sex=F" in run("release", "answers", "r1", spec)[1]
+        assert script.bodies == [{"workload": SPEC["workload"]}]
+        spec.write_text("{}")
+        assert run("release", "answers", "r1", spec)[0] == 2
 
     def test_submit_prints_the_id(self, play: Play, spec: Path) -> None:
         script = play(answer(RELEASE | {"state": "queued"}, 202))
@@ -347,6 +393,129 @@ class TestReleases:
         assert "stops at its next step" in run("release", "cancel", "r1")[2]
         assert run("release", "publish", "r1")[0] == 0
         assert run("release", "sample", "r1", "--rows", 1)[1] == "x"
+        play(httpx.Response(200, text="sex,age\nF,3\n"))
+        drawn = json.loads(run("release", "sample", "r1", "--rows", 1, "--json")[1])
+        assert drawn == {"rows": [{"sex": "F", "age": "3"}]}
+
+
+class TestLookingUp:
+    """What can be read about populations, datasets and mechanisms."""
+
+    def test_one_population(self, play: Play) -> None:
+        play(page(POPULATION), answer(POPULATION))
+        assert "rho_left" in run("population", "show", "people")[1]
+
+    def test_a_ledger(self, play: Play) -> None:
+        entry = {"seq": 1, "kind": "open_account", "rho": 1.0, "hash": "ab" * 32}
+        steps = (page(POPULATION), page(entry | {"previous_hash": "00" * 32}))
+        play(*steps, *steps)
+        assert "open_account" in run("population", "ledger", "people")[1]
+        assert json.loads(run("population", "ledger", "p1", "--json")[1])[0]["seq"] == 1
+
+    @pytest.mark.parametrize(("ok", "code", "word"), [(True, 0, "ok"), (False, 5, "BROKEN")])
+    def test_a_ledger_is_verified(self, play: Play, ok: bool, code: int, word: str) -> None:
+        play(page(POPULATION), answer({"ok": ok, "entries": 3, "head": "ab"}))
+        found = run("population", "ledger", "people", "--verify")
+        assert found[:2] == (code, f"{word}\n")
+
+    def test_a_dataset_with_its_schema(self, play: Play) -> None:
+        play(answer(DATASET | {"schema": SCHEMA}))
+        assert json.loads(run("dataset", "show", "d1", "--json")[1])["schema"] == SCHEMA
+
+    def test_a_dataset_is_waited_for(self, play: Play) -> None:
+        play(answer(DATASET | {"state": "ingesting"}), answer(DATASET))
+        assert "ready" in run("dataset", "wait", "d1")[2]
+
+    def test_mechanisms(self, play: Play) -> None:
+        found = {"name": "gem", "summary": "s", "paper": "p", "parameters": {}, "query_types": []}
+        play(page(found), page(found), page(found))
+        assert "gem" in run("mechanism", "list")[1]
+        assert json.loads(run("mechanism", "show", "gem", "--json")[1])["paper"] == "p"
+        code, _, err = run("mechanism", "show", "jem")
+        assert code == 2 and "there are gem" in err
+
+
+class TestSchemas:
+    def test_a_proposal_needs_the_statement(self, table: tuple[Path, Path]) -> None:
+        code, out, err = run("schema", "propose", "--public-sample", table[0])
+        assert (code, out) == (2, "")
+        assert "--i-state-this-sample-is-public" in err
+
+    def test_a_proposal_can_be_uploaded_as_it_is(
+        self, table: tuple[Path, Path], tmp_path: Path
+    ) -> None:
+        table[0].write_text("sex,name\n" + "".join(f"F,n{i}\nM,m{i}\n" for i in range(60)))
+        arguments = ("schema", "propose", "--public-sample", table[0])
+        code, out, err = run(*arguments, "--i-state-this-sample-is-public")
+        assert code == 0
+        assert parse_schema(json.loads(out)).columns[0].values == ["F", "M"]
+        assert "review every one" in err and "Left out: name has more than 100" in err
+        written = tmp_path / "new.json"
+        options = ("--i-state-this-sample-is-public", "--output", written, "--json")
+        assert "name" in json.loads(run(*arguments, *options)[1])["left_out"]
+        assert run("schema", "check", written)[0] == 0
+
+    def test_a_code_book_is_taken_over(self, tmp_path: Path) -> None:
+        book = tmp_path / "domain.json"
+        book.write_text('{"age": 85}')
+        code, out, _ = run("schema", "import", book, "--format", "mbi")
+        assert code == 0 and json.loads(out)["columns"][0]["upper"] == 84
+        assert run("schema", "import", book, "--format", "xls")[0] == 2
+
+    def test_a_schema_is_checked_without_a_service(
+        self, households: tuple[Path, Path, Path], table: tuple[Path, Path]
+    ) -> None:
+        assert json.loads(run("schema", "check", table[1], "--json")[1])["codes"] == {"sex": 4}
+        assert json.loads(run("schema", "check", households[2], "--json")[1])["codes"]["town"] == 4
+        table[1].write_text('{"columns": []}')
+        assert run("schema", "check", table[1])[0] == 2
+
+
+def commands() -> list[tuple[str, ...]]:
+    """Every command, as it is typed."""
+    top = typer.main.get_command(app)
+    found: list[tuple[str, ...]] = []
+    for name, command in top.commands.items():
+        inside = getattr(command, "commands", None)
+        found += [(name,)] if inside is None else [(name, each) for each in inside]
+    return found
+
+
+class TestEveryCommand:
+    @pytest.mark.parametrize("words", commands(), ids=" ".join)
+    def test_it_prints_json_if_asked(self, words: tuple[str, ...]) -> None:
+        """But for those that show a person around, or become a server."""
+        code, out, _ = run(*words, "--help")
+        assert code == 0
+        assert ("--json" in out) == (words not in {("up",), ("demo",)})
+
+    def test_the_exit_codes_are_documented(self) -> None:
+        told = " ".join(run("--help")[1].split())
+        kinds: list[type[ScrimError]] = [ScrimError, *ScrimError.__subclasses__()]
+        for code in {kind.exit_code for kind in kinds} | {0}:
+            assert f"{code} " in told.partition("Exit codes:")[2]
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    def test_a_shell_completes_it(self, shell: str) -> None:
+        shown = subprocess.run(
+            [*SCRIM, "--show-completion", shell], capture_output=True, text=True, check=True
+        )
+        assert "_SCRIM_COMPLETE" in shown.stdout
+
+    @pytest.mark.parametrize(
+        ("typed", "offered"),
+        [("scrim rel", "release"), ("scrim release su", "submit"), ("scrim key cr", "create")],
+    )
+    def test_words_are_completed(self, typed: str, offered: str) -> None:
+        asked = {
+            "_SCRIM_COMPLETE": "complete_bash",
+            "COMP_WORDS": typed,
+            "COMP_CWORD": str(len(typed.split()) - 1),
+        }
+        done = subprocess.run(
+            SCRIM, capture_output=True, text=True, check=True, env=os.environ | asked
+        )
+        assert done.stdout.split() == [offered]
 
 
 class TestHere:

@@ -5,8 +5,10 @@ import sys
 
 import client
 
-MODULES = "client, client.cli, client.demo, client.verify"
-FORBIDDEN = ("service", "worker", "torch", "numpy", "synth.run", "synth.table", "sqlalchemy")
+MODULES = "client, client.cli, client.demo, client.schema, client.verify"
+OURS = ("service", "worker", "synth.run", "synth.table")
+OPTIONAL = ("pandas", "polars", "pyarrow", "numpy", "torch", "sqlalchemy", "yaml")
+FORBIDDEN = OURS + OPTIONAL
 
 PRINT_IMPORTED = f"""
 import sys
