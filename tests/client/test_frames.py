@@ -17,7 +17,9 @@ import pytest
 from client import UnusableInput
 from client.frames import unescaped
 from synth.spec.schema import Schema
+from synth.spec.two_level import TwoLevelSchema
 from synth.table import Chunk, write_parquet
+from synth.table.linking import unlink
 from tests.client.support import DATASET, RELEASE, SCHEMA, Script, answer, problem
 from worker.artifacts import escaped, rows_as_csv
 
@@ -110,6 +112,39 @@ def known_schema(name: str) -> httpx.Response | None:
     return answer(DATASET | {"schema": DECLARED}) if name.endswith(".csv") else None
 
 
+HOMES: dict[str, Any] = {
+    "groups": {
+        "key": "hid",
+        "columns": [{"name": "town", "type": "categorical", "values": ["a", "b"]}],
+    },
+    "individuals": {
+        "group_key": "home",
+        "columns": [{"name": "age", "type": "integer", "lower": 0, "upper": 99}],
+    },
+    "max_group_size": 4,
+}
+
+
+def released_homes(format: str) -> list[tuple[str, bytes]]:
+    """The files of two homes, of one person and of two, as workers write them."""
+    linked = TwoLevelSchema.model_validate(HOMES).linked
+    rows: Chunk = {
+        "hid": np.array([0, 1, 1]),
+        "town": np.array([0, 1, 1], np.uint8),
+        "age": np.array([30, 100, 7], np.uint8),
+    }
+    written = []
+    for name, (schema, table) in unlink(rows, linked).items():
+        if format == "csv":
+            content = b"".join(rows_as_csv(schema, table))
+        else:
+            buffer = io.BytesIO()
+            write_parquet(buffer, schema, [table])
+            content = buffer.getvalue()
+        written.append((f"synthetic_{name}.{format}", content))
+    return written
+
+
 class TestOut:
     def test_pandas(self, released: tuple[str, bytes]) -> None:
         script = script_with(released, schema=known_schema(released[0]))
@@ -147,29 +182,21 @@ class TestOut:
         script = script_with(("synthetic.csv", content))
         assert script.client().releases.to_polars("r1", schema=DECLARED).height == 4
 
-    def test_two_levels_are_two_frames_that_join(self) -> None:
-        schema = {
-            "groups": {
-                "key": "hid",
-                "columns": [{"name": "town", "type": "categorical", "values": ["a", "b"]}],
-            },
-            "individuals": {
-                "group_key": "home",
-                "columns": [{"name": "age", "type": "integer", "lower": 0, "upper": 99}],
-            },
-            "max_group_size": 4,
-        }
-        declared = answer(DATASET | {"schema": schema})
-        groups = ("synthetic_groups.csv", b"hid,town\n1,a\n2,b\n")
-        individuals = ("synthetic_individuals.csv", b"home,age\n1,30\n2,\n2,7\n")
+    @pytest.mark.parametrize("format", ["parquet", "csv"])
+    def test_two_levels_are_two_frames_that_join(self, format: str) -> None:
+        files = released_homes(format)
+        declared = answer(DATASET | {"schema": HOMES}) if format == "csv" else None
+        groups, individuals = files
         homes = script_with(groups, individuals, schema=declared).client()
         people = script_with(individuals, groups, schema=declared).client()
         left = homes.releases.to_polars("r1", table="groups")
         right = people.releases.to_polars("r1", table="individuals")
         joined = right.join(left, left_on="home", right_on="hid")
         assert joined.rows() == [(1, 30, "a"), (2, None, "b"), (2, 7, "b")]
+        again = script_with(individuals, groups, schema=declared).client()
+        assert again.releases.to_pandas("r1", table="individuals")["home"].tolist() == [1, 2, 2]
         with pytest.raises(UnusableInput, match="table='groups' or 'individuals'"):
-            script_with(groups, individuals).client().releases.to_polars("r1")
+            script_with(*files).client().releases.to_polars("r1")
 
     def test_a_release_without_rows_says_so(self) -> None:
         with pytest.raises(UnusableInput, match=r"no file synthetic\.parquet"):
