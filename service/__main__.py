@@ -7,7 +7,6 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from service.app import create_app
 from service.config import Settings
 from service.context import open_context
 from service.crypto import CryptoError
@@ -87,6 +86,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(given: argparse.Namespace) -> None:
+    # Only here: to build all routes takes longer than most other commands.
+    from service.app import create_app
+
     Server(create_app(Settings()), host=given.host, port=given.port).run()
 
 

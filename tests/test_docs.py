@@ -1,8 +1,8 @@
-"""The documentation is true: its examples run, and every file, name and command it names exists.
+"""The documentation is true: every file, name and command that it names exists.
 
-What is checked, in README.md, CONTRIBUTING.md, CHANGELOG.md and everything below docs:
+What is checked, in README.md, CONTRIBUTING.md, CHANGELOG.md and everything below docs (that their code
+runs, is checked by `tests/e2e/test_documents.py`):
 
-- ```python blocks are executed, those of one document in order and in one namespace;
 - `path/to/file` in backticks, or a path in any other block, names a file or folder of the project,
   where `<any>` stands for one part of a path;
 - `path/to/file.py::Class.method` and `synth.module.name` name something that the file defines;
@@ -20,19 +20,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-DOCUMENTS = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    ROOT / "CHANGELOG.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
-]
-# Run by tests/e2e/test_client.py.
-NEED_A_SERVICE = [ROOT / "docs" / "client.md"]
+from tests.documents import DOCUMENTS, ROOT, blocks, code_tokens, name_of, prose
+
 DECISIONS = sorted((ROOT / "docs" / "adr").glob("*.md"))
 CODE_FOLDERS = ("synth", "service", "worker", "client", "migrations", "benchmarks", "tests")
 
-FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>\w*)\n(?P<text>.*?)^(?P=fence)\n", re.M | re.S)
 SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.M)
@@ -45,77 +37,20 @@ CITED_DOCUMENT = re.compile(r"docs/[\w/-]+\.md")
 CITED_SECTIONS = re.compile(r"docs/privacy\.md, (?:sections? )?(\d+(?:(?:, | and )\d+)*)")
 
 
-@dataclass(frozen=True)
-class Block:
-    """A fenced block and the line of the document on which its text starts."""
-
-    language: str
-    text: str
-    line: int
-
-
-def blocks(document: Path) -> list[Block]:
-    text = document.read_text()
-    return [
-        Block(found["language"], found["text"], text[: found.start("text")].count("\n") + 1)
-        for found in FENCE.finditer(text)
-    ]
-
-
-def prose(document: Path) -> str:
-    """The document without its fenced blocks."""
-    return FENCE.sub("\n", document.read_text())
-
-
 def spans(document: Path) -> list[str]:
     """What stands in single backticks."""
     return SPAN.findall(prose(document))
 
 
-def name_of(document: Path) -> str:
-    return str(document.relative_to(ROOT))
-
-
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-
-
-# Examples
-
-
-def run_examples(document: Path) -> None:
-    namespace: dict[str, object] = {"__name__": "example"}
-    for block in blocks(document):
-        if block.language == "python":
-            # Empty lines in front, so that a traceback names the line of the document.
-            source = "\n" * (block.line - 1) + block.text
-            exec(compile(source, str(document), "exec"), namespace)
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        d
-        for d in DOCUMENTS
-        if d not in NEED_A_SERVICE and any(b.language == "python" for b in blocks(d))
-    ],
-    ids=name_of,
-)
-def test_examples_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    run_examples(document)
-
-
-def test_the_readme_shows_a_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    run_examples(ROOT / "README.md")
-    header, *rows = (tmp_path / "synthetic.csv").read_text().splitlines()
-    assert header == "sex,age"
-    assert len(rows) == 1000
 
 
 @each_document
 def test_every_fence_is_closed(document: Path) -> None:
-    assert "```" not in prose(document)
+    lines = document.read_text().splitlines()
+    for token in code_tokens(document):
+        assert token.map is not None
+        assert lines[token.map[1] - 1].strip() == token.markup
 
 
 # Files and names

@@ -1,0 +1,174 @@
+"""Pages that are carried out: one shell and one Python namespace for each, block after block."""
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.documents import Block, blocks, name_of
+from tests.e2e.stand_ins import Call, install_stand_ins, read_calls
+from tests.e2e.support import environment, wait_until
+
+ADDRESS = "http://127.0.0.1:8000"
+"""Where the pages' service answers, if nothing else is said."""
+EXECUTED = ("sh", "python")
+BLOCK_SECONDS = 300
+FAILS = "  # fails"
+"""Ends a command that is shown because it fails."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where a page is carried out, and how that differs from what the page says."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    replacements: Mapping[str, str] = field(default_factory=dict)
+    """Other words for some of the page's: addresses of machines that only a reader has."""
+    interludes: Mapping[str, Callable[[], None]] = field(default_factory=dict)
+    """What happens just before the block that has these words, with the settings of the page's shell."""
+
+    def adapted(self, text: str) -> str:
+        """The text with other words."""
+        for words, others in self.replacements.items():
+            text = text.replace(words, others)
+        return text
+
+    def prepare(self, block: Block) -> None:
+        """Let happen what happens before a block."""
+        for words, act in self.interludes.items():
+            if words in block.text:
+                act()
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A page that was carried out: what it left behind, printed, and asked of stand-ins."""
+
+    folder: Path
+    printed: str
+    calls: tuple[Call, ...]
+
+
+def run_page(document: Path, folder: Path, surroundings: Surroundings) -> Ran:
+    """Carry out every block of a page that is a program, in order, in an empty folder."""
+    folder.mkdir()
+    log = install_stand_ins(folder)
+    namespace: dict[str, object] = {"__name__": "page"}
+    with Shell(folder, environment(**surroundings.environment)) as shell:
+        for block in blocks(document):
+            with inside(shell.environment):
+                surroundings.prepare(block)
+            text = surroundings.adapted(block.text)
+            where = f"{name_of(document)}, line {block.line}"
+            if block.language == "sh":
+                shell.run(text, where)
+            elif block.language == "python":
+                with inside(shell.environment):
+                    run_python(text, namespace, document, line=block.line)
+    return Ran(folder, shell.printed(), read_calls(log))
+
+
+class Shell:
+    """One `sh` for a whole page; the first command that fails ends it."""
+
+    def __init__(self, folder: Path, variables: Mapping[str, str]) -> None:
+        self._own = folder.with_name(f"{folder.name}.shell")
+        self._own.mkdir()
+        self.environment = {
+            **variables,
+            "PWD": str(folder),
+            "PATH": f"{folder / 'stand-ins'}:{variables['PATH']}",
+        }
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(
+                ["sh", "-eu"],
+                cwd=folder,
+                env=self.environment,
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    def __enter__(self) -> "Shell":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(BLOCK_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    @property
+    def _output(self) -> Path:
+        return self._own / "output"
+
+    def _has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def printed(self) -> str:
+        """Everything that the commands printed."""
+        return self._output.read_text()
+
+    def run(self, text: str, where: str) -> None:
+        """Carry out one block; afterwards `environment` is what a program started next would see."""
+        program, state = self._own / "block.sh", self._own / "environment"
+        program.write_text("\n".join(map(expect_failure, text.splitlines())) + "\n")
+        before = len(self.printed())
+        state.unlink(missing_ok=True)
+        # The block has no input. Once it is done, its variables appear, all or nothing.
+        ask = f". {program} </dev/null\nenv -0 >{state}.new\nmv {state}.new {state}\n"
+        assert self._process.stdin is not None
+        self._process.stdin.write(ask.encode())
+        self._process.stdin.flush()
+        wait_until(lambda: state.exists() or self._has_ended(), seconds=BLOCK_SECONDS)
+        assert state.exists(), f"{where}: failed\n{text}\n{self.printed()[before:]}"
+        pairs = state.read_text().rstrip("\0").split("\0")
+        self.environment = dict(pair.split("=", 1) for pair in pairs)
+
+
+def expect_failure(line: str) -> str:
+    """A command that is said to fail ends the page if it does not."""
+    if not line.endswith(FAILS):
+        return line
+    command = line.removesuffix(FAILS)
+    return f"if {command}; then echo 'this did not fail'; exit 1; fi"
+
+
+@contextmanager
+def inside(variables: Mapping[str, str]) -> Iterator[None]:
+    """Have the environment and the folder that the page's shell has come to."""
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(variables)
+    try:
+        with chdir(variables["PWD"]):
+            yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def run_python(text: str, namespace: dict[str, object], document: Path, *, line: int) -> None:
+    """Carry out one block, and show its last expression as a notebook would."""
+    # Empty lines in front, so that a traceback names the line of the document.
+    tree = ast.parse("\n" * (line - 1) + text, str(document))
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, str(document), "exec"), namespace)
+    if isinstance(last, ast.Expr):
+        value = eval(compile(ast.Expression(last.value), str(document), "eval"), namespace)
+        show(value)
+
+
+def show(value: object) -> None:
+    """What a notebook does with a value: charts are drawn up only now."""
+    if hasattr(value, "_repr_mimebundle_"):
+        assert value._repr_mimebundle_()
+    elif value is not None:
+        sys.stdout.write(f"{value}\n")
