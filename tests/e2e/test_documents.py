@@ -18,8 +18,9 @@ from synth.spec.release import ReleaseRequest
 from synth.spec.schema import Schema
 from synth.spec.two_level import TwoLevelSchema
 from tests.documents import DOCUMENTS, NOTEBOOKS, ROOT, Block, blocks, cells, name_of
-from tests.e2e.pages import EXECUTED, Ran
-from tests.e2e.stand_ins import CHECKS, check
+from tests.e2e.pages import EXECUTED, Ran, Shell, run_python
+from tests.e2e.stand_ins import CHECKS, Call, check
+from tests.e2e.support import environment
 
 pytestmark = pytest.mark.e2e
 
@@ -83,10 +84,62 @@ def test_stand_ins_are_used(page: Page) -> None:
     assert used | {".venv/bin/python"} == set(CHECKS)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("stand-ins/make", "bench-everything"),
+        ("stand-ins/make", "bench-households", "SETS=nobody"),
+        ("stand-ins/make", "bench-households", "EPSILON=1"),
+        ("stand-ins/docker", "compose", "up", "--scale", "workers=2"),
+        ("stand-ins/docker", "compose", "run", "--rm", "service", "python", "-m", "service", "key"),
+        ("stand-ins/python", "-m", "worker", "--queue", "slow"),
+        (".venv/bin/pytest", "tests/nowhere"),
+        (".venv/bin/scrim", "up", "--folder", "data"),
+    ],
+    ids=" ".join,
+)
+def test_a_call_that_would_fail_is_noticed(call: tuple[str, ...], tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        check(Call(call[0], call[1:], tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("text", "make test\n"),
+        ("text", "first\n  $ scrim release list\n"),
+        ("json", '{"columns": []}\n'),
+        ("json", '{"workload": [], "mechanism": {"name": "mwem"}}\n'),
+    ],
+)
+def test_a_block_that_is_not_what_it_says_is_noticed(kind: str, text: str) -> None:
+    with pytest.raises(AssertionError):
+        OTHERS[kind](Block(kind, text, 1))
+
+
+@pytest.mark.parametrize("text", ["false", "exit 3", "true  # fails", "cat nothing | cat nowhere"])
+def test_a_command_that_fails_is_noticed(text: str, tmp_path: Path) -> None:
+    page = tmp_path / "page"
+    page.mkdir()
+    with pytest.raises(AssertionError, match="line 7"), Shell(page, environment()) as shell:
+        shell.run(f"echo first\n{text}\n", "line 7")
+
+
 def test_the_readme_shows_a_release(page: Page) -> None:
     header, *rows = (page(ROOT / "README.md").folder / "synthetic.csv").read_text().splitlines()
     assert header == "sex,age"
     assert len(rows) == 1000
+
+
+def test_the_notebook_takes_the_service_that_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCRIM_URL", "http://scrim.example")
+    monkeypatch.setenv("SCRIM_KEY", "a key")
+    (notebook,) = NOTEBOOKS
+    first, *_, last = blocks(notebook)
+    namespace: dict[str, object] = {}
+    run_python(first.text, namespace, notebook, line=1)
+    assert (namespace["url"], namespace["key"]) == ("http://scrim.example", "a key")
+    run_python(last.text, namespace, notebook, line=1)
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=name_of)
