@@ -6,6 +6,7 @@ examples of a model. `text` is for output and formulas. Any other kind of block 
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from service.errors import Problem
-from synth.spec.release import ReleaseRequest
+from synth.spec.release import ReleaseRequest, ReleaseSpec
 from synth.spec.schema import Schema
 from synth.spec.two_level import TwoLevelSchema
 from tests.documents import DOCUMENTS, NOTEBOOKS, ROOT, Block, blocks, cells, name_of
@@ -26,7 +27,13 @@ from tests.e2e.support import Up, environment, running, scratch
 
 pytestmark = pytest.mark.e2e
 
-EXAMPLES: tuple[type[BaseModel], ...] = (Schema, TwoLevelSchema, ReleaseRequest, Problem)
+EXAMPLES: tuple[type[BaseModel], ...] = (
+    Schema,
+    TwoLevelSchema,
+    ReleaseSpec,
+    ReleaseRequest,
+    Problem,
+)
 """What a `json` block may be an example of, beside a file of benchmarks that counts codes."""
 TYPED = re.compile(
     r"\s*(?:\$|(?:\.venv/bin/)?(?:cat|cd|createdb|curl|docker|export|git|make|openssl|pg_\w+|pip|psql"
@@ -35,6 +42,8 @@ TYPED = re.compile(
 """The beginning of a line that somebody would type, unlike a figure that is called by such a name."""
 
 OPERATIONS = ROOT / "docs" / "operations.md"
+PROGRAMS = ("curl", "openssl", "python3")
+"""What pages use beside the project. `make test` needs none of it, so they are skipped without."""
 
 pages = [d for d in (*DOCUMENTS, *NOTEBOOKS) if any(b.language in EXECUTED for b in blocks(d))]
 
@@ -48,6 +57,7 @@ def stack() -> Iterator[Up]:
 
 @pytest.mark.parametrize("document", pages, ids=name_of)
 def test_every_page_can_be_carried_out(document: Path, request: pytest.FixtureRequest) -> None:
+    skip_without_programs(document)
     with scratch() as folder:
         if document == OPERATIONS:
             with operating(folder / "installation") as surroundings:
@@ -60,6 +70,13 @@ def test_every_page_can_be_carried_out(document: Path, request: pytest.FixtureRe
         for call in ran.calls:
             check(call)
         LEFT_BEHIND.get(name_of(document), lambda ran: None)(ran)
+
+
+def skip_without_programs(document: Path) -> None:
+    commands = "".join(block.text for block in blocks(document) if block.language == "sh")
+    for program in PROGRAMS:
+        if re.search(rf"\b{program} ", commands) and shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
 
 
 def beside(up: Up, *, is_admin: bool) -> Surroundings:
@@ -81,7 +98,10 @@ def test_every_other_block_is_what_it_says(document: Path) -> None:
 
 def check_json(block: Block) -> None:
     content = json.loads(block.text)
-    assert is_domain(content) or any(is_example(content, model) for model in EXAMPLES), block.line
+    names = ", ".join(model.__name__ for model in EXAMPLES)
+    assert is_domain(content) or any(is_example(content, model) for model in EXAMPLES), (
+        f"line {block.line}: an example of none of {names}"
+    )
 
 
 def is_domain(content: Any) -> bool:
