@@ -64,7 +64,7 @@ class AsyncDatasets:
             dataset = await self.create_public(title, schema, provenance=provenance or "")
         for level, table in tables.items():
             dataset = await self.upload_content(dataset.id, table, table=level, progress=progress)
-        return await self.wait(dataset.id) if wait else dataset
+        return await self.wait(dataset.id, progress=progress is True) if wait else dataset
 
     async def create(
         self,
@@ -117,13 +117,17 @@ class AsyncDatasets:
                 )
         return Dataset.model_validate(answer.json())
 
-    async def wait(self, dataset_id: str, *, timeout: float = 3600) -> Dataset:
+    async def wait(
+        self, dataset_id: str, *, progress: bool = True, timeout: float = 3600
+    ) -> Dataset:
         """Wait until the rows are read; DatasetRejected if they do not fit the schema."""
         deadline = time.monotonic() + timeout
-        while (dataset := await self.get(dataset_id)).state == "ingesting":
-            if time.monotonic() > deadline:
-                raise WaitedTooLong(f"dataset {dataset_id} is still being read; it goes on")
-            await self._wire.pause(POLL_SECONDS)
+        # How far it is nobody tells: that would tell how many rows there are.
+        with following(progress, "Reading the rows against the schema"):
+            while (dataset := await self.get(dataset_id)).state == "ingesting":
+                if time.monotonic() > deadline:
+                    raise WaitedTooLong(f"dataset {dataset_id} is still being read; it goes on")
+                await self._wire.pause(POLL_SECONDS)
         if dataset.state != "ready":
             raise DatasetRejected(dataset)
         return dataset

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any
 
 from pydantic import BaseModel
@@ -26,6 +27,9 @@ from client.records import Progress
 Report = Callable[[Progress], None]
 Follow = bool | Report
 """Whether to show a bar where a person looks on, or a function that is told of progress instead."""
+
+# There is one screen, and two bars on it, of calls that wait beside each other, would garble it.
+_SCREEN = Lock()
 
 WIDTH_OF_A_PIPE = 200
 """A pipe has no width, and cutting ids to the usual 80 characters would help nobody."""
@@ -110,9 +114,12 @@ def following(progress: Follow, label: str, *, in_bytes: bool = False) -> Iterat
     """Who is told of progress: the caller's own function, a bar, or nobody."""
     if callable(progress):
         yield progress
-    elif progress and can_show_bars():
-        with _bar(label, in_bytes=in_bytes) as move:
-            yield move
+    elif progress and can_show_bars() and _SCREEN.acquire(blocking=False):
+        try:
+            with _bar(label, in_bytes=in_bytes) as move:
+                yield move
+        finally:
+            _SCREEN.release()
     else:
         yield lambda progress: None
 

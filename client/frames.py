@@ -39,9 +39,9 @@ class ReleasedTable:
 
 def kind_of(data: Any) -> FrameKind:
     """Which data frame it is, without importing the library that it is from."""
-    library, name = type(data).__module__.partition(".")[0], type(data).__name__
-    for kind in get_args(FrameKind):
-        if kind == f"{library}.{name}":
+    known = get_args(FrameKind)
+    for base in type(data).__mro__:
+        if (kind := f"{base.__module__.partition('.')[0]}.{base.__name__}") in known:
             return cast(FrameKind, kind)
     raise UnusableInput("give a file, or a data frame of pandas, polars or pyarrow")
 

@@ -97,12 +97,13 @@ class ReleaseCalls(Generic[AnyRelease]):
             while True:
                 # Where events do not come through, this loop looks after the release by itself.
                 with suppress(httpx.TransportError, Problem, Unreachable):
-                    async with aclosing(self.events(release_id, after=last_event)) as events:
-                        async for event in events:
-                            last_event = event.id
-                            if event.kind == "progress":
-                                follow(Progress.model_validate(event.data))
+                    async with aclosing(self._signs_of_life(release_id, last_event)) as signs:
+                        async for event in signs:
                             _require_time(deadline, release_id)
+                            if event is not None:
+                                last_event = event.id
+                                if event.kind == "progress":
+                                    follow(Progress.model_validate(event.data))
                 release = await self.get(release_id)
                 follow(release.progress)
                 if release.is_over:
@@ -115,6 +116,15 @@ class ReleaseCalls(Generic[AnyRelease]):
 
     async def events(self, release_id: str, *, after: int = 0) -> AsyncGenerator[Event, None]:
         """What happens to a release, as it happens, until it has ended or the stream breaks off."""
+        async with aclosing(self._signs_of_life(release_id, after)) as signs:
+            async for event in signs:
+                if event is not None:
+                    yield event
+
+    async def _signs_of_life(
+        self, release_id: str, after: int
+    ) -> AsyncGenerator[Event | None, None]:
+        """Events, and None for every line that completes none: the service is still there."""
         async with self._transport.open(
             "GET",
             f"/v1/releases/{release_id}/events",
@@ -124,8 +134,7 @@ class ReleaseCalls(Generic[AnyRelease]):
             reader = EventReader()
             async with aclosing(self._wire.lines(response)) as lines:
                 async for line in lines:
-                    if event := reader.feed(line):
-                        yield event
+                    yield reader.feed(line)
 
     async def download(
         self, release_id: str, folder: Path | str, *, names: Sequence[str] | None = None
@@ -218,11 +227,12 @@ class ReleaseCalls(Generic[AnyRelease]):
         """The file of a released table, for a moment, and the schema if the file does not hold it."""
         release = await self.get(release_id)
         name = _file_of(release, table)
-        if name.endswith(".csv") and schema is None:
-            schema = await self._declared_schema(release)
+        declared = None
+        if name.endswith(".csv"):
+            declared = parse_schema(schema or await self._declared_schema(release))
         with tempfile.TemporaryDirectory(prefix="scrim-download-") as folder:
             paths = await self.download(release_id, folder, names=[name])
-            yield ReleasedTable(paths[name], None if schema is None else parse_schema(schema))
+            yield ReleasedTable(paths[name], declared)
 
     async def _declared_schema(self, release: AnyRelease) -> AnySchema:
         try:

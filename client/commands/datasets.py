@@ -7,7 +7,7 @@ import typer
 
 from client.commands.session import AsJson, FriendlyGroup, connected, find, read_json
 from client.datasets import checked_file
-from client.display import note, notes, show_json, show_record, show_table
+from client.display import note, show_json, show_record, show_table
 from client.errors import UnusableInput
 from client.values import parse_schema
 from synth.spec.two_level import TwoLevelSchema
@@ -125,7 +125,7 @@ def wait(
     as_json: AsJson = False,
 ) -> None:
     """Wait until the rows are read."""
-    with connected() as client, notes().status("Reading the rows against the schema"):
+    with connected() as client:
         dataset = client.datasets.wait(dataset_id, timeout=timeout)
     if as_json:
         show_json(dataset)

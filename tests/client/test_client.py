@@ -254,6 +254,11 @@ class TestWaiting:
         with pytest.raises(WaitedTooLong):
             Script(events(), answer(RUNNING)).client().releases.wait("r1", timeout=-1)
 
+    def test_waiting_ends_in_a_stream_that_says_nothing(self) -> None:
+        silent = httpx.Response(200, text=": still here\n\n: still here\n\n")
+        with pytest.raises(WaitedTooLong):
+            Script(silent).client().releases.wait("r1", timeout=-1)
+
     def test_lines_that_are_no_events_are_passed_over(self) -> None:
         lines = [": still here", "", "event: state", "", "id: 7", "data:{}", "", "id: 8"]
         reader = EventReader()

@@ -36,6 +36,17 @@ def test_bytes_are_shown_as_such(terminal: io.StringIO) -> None:
     assert "1.0/2.0 MB" in terminal.getvalue()
 
 
+def test_there_is_one_bar_at_a_time(terminal: io.StringIO) -> None:
+    """Calls that wait beside each other share the screen."""
+    with following(True, "First") as first, following(True, "Second") as second:
+        second(Progress(done=5, total=9))
+        first(Progress(done=3, total=7))
+    assert "3/7" in terminal.getvalue() and "Second" not in terminal.getvalue()
+    with following(True, "Third"):
+        pass
+    assert "Third" in terminal.getvalue()
+
+
 def test_it_can_be_turned_off(terminal: io.StringIO) -> None:
     with following(False, "Fitting") as follow:
         follow(Progress(done=3, total=7))
