@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -495,25 +496,39 @@ class TestEveryCommand:
         for code in {kind.exit_code for kind in kinds} | {0}:
             assert f"{code} " in told.partition("Exit codes:")[2]
 
-    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-    def test_a_shell_completes_it(self, shell: str) -> None:
-        shown = CliRunner().invoke(app, ["--show-completion", shell], prog_name="scrim")
-        assert shown.exit_code == 0 and "_SCRIM_COMPLETE" in shown.stdout
+    @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+    def test_a_shell_learns_to_complete_it(self, tmp_path: Path) -> None:
+        command = tmp_path / "scrim"
+        command.write_text(f'#!/bin/sh\nexec {" ".join(SCRIM)} "$@"\n')
+        command.chmod(0o755)
+        script = """
+            scrim --install-completion
+            . "$HOME/.bash_completions/scrim.sh"
+            COMP_WORDS=(scrim release su) COMP_CWORD=2
+            _scrim_completion scrim
+            echo "offered: ${COMPREPLY[*]}"
+        """
+        here = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        done = subprocess.run(
+            ["bash", "-c", script], capture_output=True, text=True, env=os.environ | here
+        )
+        assert done.stdout.splitlines()[-1] == "offered: submit", done.stderr
 
     @pytest.mark.parametrize(
-        ("typed", "offered"),
-        [("scrim rel", "release"), ("scrim release su", "submit")],
+        ("shell", "asked"),
+        [
+            ("bash", {"COMP_WORDS": "scrim rel", "COMP_CWORD": "1"}),
+            ("zsh", {"_TYPER_COMPLETE_ARGS": "scrim rel"}),
+            (
+                "fish",
+                {"_TYPER_COMPLETE_ARGS": "scrim rel", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+            ),
+        ],
     )
-    def test_words_are_completed(self, typed: str, offered: str) -> None:
-        asked = {
-            "_SCRIM_COMPLETE": "complete_bash",
-            "COMP_WORDS": typed,
-            "COMP_CWORD": str(len(typed.split()) - 1),
-        }
-        done = subprocess.run(
-            SCRIM, capture_output=True, text=True, check=True, env=os.environ | asked
-        )
-        assert done.stdout.split() == [offered]
+    def test_shells_are_offered_words(self, shell: str, asked: dict[str, str]) -> None:
+        environment = os.environ | asked | {"_SCRIM_COMPLETE": f"complete_{shell}"}
+        done = subprocess.run(SCRIM, capture_output=True, text=True, check=True, env=environment)
+        assert "release" in done.stdout and "dataset" not in done.stdout
 
 
 class TestHere:
