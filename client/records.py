@@ -135,6 +135,20 @@ class ItemForecast(Record):
     expected_error: float | None
 
 
+class PassedOver(Record):
+    """A mechanism that was not chosen, and why."""
+
+    mechanism: str
+    reason: str
+
+
+class Choice(Record):
+    """Why a mechanism was chosen."""
+
+    reasons: list[str]
+    passed_over: list[PassedOver]
+
+
 class Preview(Record):
     """What a release would cost and how accurate it would be."""
 
@@ -145,6 +159,8 @@ class Preview(Record):
     operations: int | None
     items: list[ItemForecast]
     warnings: list[str]
+    mechanism: dict[str, Any] = {}
+    choice: Choice | None = None
 
 
 class Answer(Record):

@@ -77,6 +77,8 @@ class Settings(BaseSettings):
     """Requests that one API key may make at once."""
     device: str = "auto"
     """Where workers fit models: `cpu`, `cuda`, `cuda:1`, `mps`; `auto` takes what there is."""
+    worker_memory_bytes: Annotated[int, Field(gt=0)] | None = None
+    """What a worker has for fitting a model; `auto` chooses nothing that needs more."""
     lease_seconds: Annotated[float, Field(gt=0, le=86400)] = 60.0
     """How long a worker may be silent before another one takes over."""
     model_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0

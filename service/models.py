@@ -115,6 +115,7 @@ class ReleaseRow(Row):
     population_id: Mapped[UUID] = mapped_column(ForeignKey("population.id"))
     spec: Mapped[dict[str, Any]]
     spec_hash: Mapped[bytes]
+    choice: Mapped[dict[str, Any] | None]
     units: Mapped[int]
     state: Mapped[str] = mapped_column(default="queued")
     published: Mapped[bool] = mapped_column(default=False)

@@ -54,6 +54,7 @@ def complete(
         "format": FORMAT,
         "release_id": str(order.release_id),
         "dry_run": order.is_dry_run,
+        "mechanism_choice": None if order.choice is None else order.choice.model_dump(mode="json"),
         "population": {
             "id": str(order.population_id),
             "name": order.population_name,

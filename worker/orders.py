@@ -18,6 +18,7 @@ from service.ledger import repository as ledger
 from service.models import Dataset, PopulationRow, ReleaseRow
 from service.populations import repository as populations
 from service.releases import repository as releases
+from synth.spec.choice import Choice
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Bins, CategoricalColumn, Column, IdentifierColumn, Schema
 from synth.spec.subject import StoredTable, Subject, subject_of
@@ -41,6 +42,8 @@ class Order:
     release_id: UUID
     asked_at: datetime
     spec: ReleaseSpec
+    choice: Choice | None
+    """Why it has that mechanism, where that was left to choose."""
     subject: Subject
     """Which of the dataset's rows are read, and how they are protected."""
     delta: float
@@ -103,6 +106,7 @@ def load_order(context: Context, release_id: UUID) -> Order:
         release_id=release_id,
         asked_at=release.created_at,
         spec=spec,
+        choice=None if release.choice is None else Choice.model_validate(release.choice),
         subject=subject_of(spec, schema_of(dataset), population.protection),
         delta=population.delta,
         population_id=population.id,

@@ -205,6 +205,7 @@ def _about(context: Context, order: Order, artifacts: Mapping[str, Written]) -> 
         population=order.population_name,
         asked_on=order.asked_at.astimezone(UTC).date(),
         spec=order.spec,
+        choice=order.choice,
         protection=order.subject.protection,
         delta=order.delta,
         files=[

@@ -223,5 +223,13 @@ def _show_preview(found: Preview, *, as_json: bool) -> None:
         ["item", "queries", "noise (sigma, counts)", "expected error (counts)"],
         ((each.item, each.queries, each.sigma, each.expected_error) for each in found.items),
     )
+    if found.choice is not None:
+        note(f"Chosen: {found.mechanism['name']}")
+        for reason in found.choice.reasons:
+            note(f"  - {reason}")
+        show_table(
+            ["passed over", "because"],
+            ((each.mechanism, each.reason) for each in found.choice.passed_over),
+        )
     for warning in found.warnings:
         note(f"Note: {warning}")

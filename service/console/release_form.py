@@ -18,7 +18,7 @@ MOST_ITEMS = 100
 _DEFAULTS = (
     ("w0.type", "marginals"),
     ("w0.k", "2"),
-    ("mechanism", "gem"),
+    ("mechanism", "auto"),
     ("budget_kind", "epsilon"),
     ("budget", "1"),
     ("formats", "csv"),
@@ -100,7 +100,7 @@ def body_of(form: Form) -> dict[str, Any]:
         "budget": given(**{kind: number(form.text("budget"))}),
         "outputs": _outputs_of(form, mechanism.entry),
     }
-    if mechanism.entry.needs_public_data:
+    if mechanism.entry.takes_public_data:
         body |= given(public_dataset_id=form.text("public_dataset_id"))
     body |= given(
         expected_rows=number(form.text("expected_rows")),

@@ -60,7 +60,9 @@ def _mechanisms() -> Page[CatalogueEntry]:
 def preview(body: ReleaseBody, caller: Curator, context: Services) -> Preview:
     """What a release would cost and how accurate it would be. Touches neither data nor budget."""
     with context.transaction() as work:
-        return service.preview(work.session, body)
+        return service.preview(
+            work.session, body, memory_bytes=context.settings.worker_memory_bytes
+        )
 
 
 @router.post("", status_code=202, summary="Queue a release")
@@ -78,7 +80,13 @@ def create(
     """
     with context.transaction() as work:
         tried = attempt(caller, request, idempotency_key, body)
-        view = service.create(work, body, tried, context.doorbell)
+        view = service.create(
+            work,
+            body,
+            tried,
+            context.doorbell,
+            memory_bytes=context.settings.worker_memory_bytes,
+        )
     response.headers["Location"] = f"/v1/releases/{view.id}"
     return view
 

@@ -5,6 +5,7 @@ import math
 from service.ledger.records import Account
 from service.releases.schemas import ItemForecast, Preview
 from synth.spec.budget import epsilon_of_units, rho_of_units
+from synth.spec.choice import Resolved
 from synth.spec.mechanism import AdaptiveSpec, AnnealedRounds, Draws, MechanismSpec, OneShot, Rounds
 from synth.spec.plan import ReleasePlan, plan
 from synth.spec.release import ReleaseSpec
@@ -15,7 +16,7 @@ from synth.spec.workload import Group
 
 
 def forecast(
-    release: ReleaseSpec,
+    resolved: Resolved,
     subject: Subject,
     account: Account,
     *,
@@ -23,6 +24,7 @@ def forecast(
     public: Schema | None,
 ) -> Preview:
     """A preview of a release; SpecError if it cannot work."""
+    release = resolved.release
     schema, units = subject.schema, release.budget.units(delta)
     planned = plan(release, schema, subject.protection, units, public=public)
     split = planned.split
@@ -43,6 +45,8 @@ def forecast(
         rho=rho_of_units(units),
         epsilon=epsilon_of_units(units, delta),
         rho_left_after=rho_of_units(account.left_units - units),
+        mechanism=release.mechanism.model_dump(mode="json", exclude_none=True),
+        choice=resolved.choice,
         queries=sum(item.queries for item in items),
         operations=_operations(release, planned, schema) + around,
         memory_bytes=planned.memory_bytes,

@@ -11,6 +11,7 @@ from service.models import Artifact, ReleaseRow
 from service.views import View
 from synth.spec.base import Spec
 from synth.spec.budget import rho_of_units
+from synth.spec.choice import Choice
 from synth.spec.two_level import LevelTable
 from synth.spec.workload import Workload
 
@@ -80,7 +81,9 @@ class ReleaseView(View):
     workload: list[dict[str, Any]]
     """What is asked."""
     mechanism: dict[str, Any]
-    """How it is computed."""
+    """How it is computed; what was chosen, where `auto` was asked for."""
+    choice: Choice | None
+    """Why it is computed so, where `auto` was asked for; otherwise null."""
     budget: dict[str, Any]
     """What it may cost, as it was given."""
     outputs: dict[str, Any]
@@ -147,6 +150,10 @@ class Preview(View):
     """At the population's delta, rounded up."""
     rho_left_after: float
     """What the population would have left; below zero, the release would be refused."""
+    mechanism: dict[str, Any]
+    """How it would be computed; what would be chosen, where `auto` is asked for."""
+    choice: Choice | None
+    """Why it would be computed so, where `auto` is asked for; otherwise null."""
     queries: int
     """How many counting queries the workload stands for."""
     operations: int | None

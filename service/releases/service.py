@@ -1,7 +1,7 @@
 """Creating, showing and publishing releases."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -23,9 +23,10 @@ from service.releases.forecast import forecast
 from service.releases.schemas import Preview, ReleaseView
 from service.work import UnitOfWork
 from synth.spec.budget import rho_of_units
+from synth.spec.choice import Resolved, resolve
 from synth.spec.errors import SpecError
 from synth.spec.plan import plan
-from synth.spec.release import ReleaseRequest, ReleaseSpec
+from synth.spec.release import ReleaseRequest
 from synth.spec.schema import Schema
 from synth.spec.subject import Subject, subject_of
 
@@ -41,11 +42,11 @@ class _Named:
     public_schema: Schema | None
 
 
-def preview(session: Session, body: ReleaseRequest) -> Preview:
+def preview(session: Session, body: ReleaseRequest, *, memory_bytes: int | None) -> Preview:
     """What a release would cost; touches neither data nor budget."""
-    named = _find_named(session, body)
+    named, resolved = _find_and_resolve(session, body, memory_bytes)
     found = forecast(
-        _spec_of(body),
+        resolved,
         named.subject,
         ledger.account(session, named.population.id),
         delta=named.population.delta,
@@ -60,15 +61,24 @@ def preview(session: Session, body: ReleaseRequest) -> Preview:
 
 
 def create(
-    work: UnitOfWork, body: ReleaseRequest, attempt: Attempt, doorbell: Doorbell
+    work: UnitOfWork,
+    body: ReleaseRequest,
+    attempt: Attempt,
+    doorbell: Doorbell,
+    *,
+    memory_bytes: int | None,
 ) -> ReleaseView:
-    """Queue a release: its row, its reservation and the record of the request, or none of them."""
+    """Queue a release: its row, its reservation and the record of the request, or none of them.
+
+    A mechanism that is left to choose is chosen here, once, and stored: whatever resumes the release
+    sees the same one.
+    """
     session = work.session
     release_id, is_known = claim_id(session, attempt, status=202)
     if is_known:
         return view_of(session, repository.get(session, release_id))
-    named = _find_named(session, body)
-    spec, subject = _spec_of(body), named.subject
+    named, resolved = _find_and_resolve(session, body, memory_bytes)
+    spec, subject = resolved.release, named.subject
     units = body.budget.units(named.population.delta)
     plan(spec, subject.schema, subject.protection, units, public=named.public_schema)
     _require_ready(named, dry_run=body.dry_run)
@@ -79,6 +89,7 @@ def create(
         population_id=named.population.id,
         spec=spec.model_dump(mode="json", exclude_none=True),
         spec_hash=canonical_sha256(spec),
+        choice=resolved.choice and resolved.choice.model_dump(mode="json", exclude_none=True),
         units=units,
         published=body.publish,
         dry_run=body.dry_run,
@@ -123,6 +134,24 @@ def list_page(session: Session, paging: Paging, caller: Caller) -> Page[ReleaseV
     return page_of(
         rows, paging, lambda row: ReleaseView.of(row, spent.get(row.id, 0), artifacts[row.id])
     )
+
+
+def _find_and_resolve(
+    session: Session, body: ReleaseRequest, memory_bytes: int | None
+) -> tuple[_Named, Resolved]:
+    """What a request names, and the release that is carried out; public data only where it is used."""
+    named = _find_named(session, body)
+    resolved = resolve(
+        body,
+        named.subject.schema,
+        named.subject.protection,
+        body.budget.units(named.population.delta),
+        public=named.public_schema,
+        memory_bytes=memory_bytes,
+    )
+    if not resolved.release.mechanism.needs_public_data:
+        named = replace(named, public_dataset=None, public_schema=None)
+    return named, resolved
 
 
 def _find_named(session: Session, body: ReleaseRequest) -> _Named:
@@ -196,7 +225,3 @@ def _reserve(session: Session, release: ReleaseRow, named: _Named) -> None:
             f"this release asks for {rho_of_units(release.units):g} rho, more than the population "
             f"has left; ask for less, or see /v1/populations/{release.population_id}"
         ) from refusal
-
-
-def _spec_of(body: ReleaseRequest) -> ReleaseSpec:
-    return ReleaseSpec.model_validate(body.model_dump(include=set(ReleaseSpec.model_fields)))

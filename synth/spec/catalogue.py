@@ -3,7 +3,7 @@
 from typing import Any
 
 from synth.spec.base import Spec
-from synth.spec.mechanism import MECHANISMS, MechanismSpec
+from synth.spec.mechanism import CATALOGUE, NamedSpec
 
 
 class CatalogueEntry(Spec):
@@ -23,16 +23,18 @@ class CatalogueEntry(Spec):
     """Whether it releases synthetic rows; if not, it answers only."""
     needs_public_data: bool
     """Whether it needs a public dataset beside the private one."""
+    takes_public_data: bool
+    """Whether it may be given one."""
     two_level: bool
-    """Whether it works on groups of individuals."""
+    """Whether it is for groups of individuals alone."""
 
 
 def catalogue() -> list[CatalogueEntry]:
-    """Every mechanism that a release may name."""
-    return [_entry(mechanism) for mechanism in MECHANISMS]
+    """Everything that a release may name."""
+    return [_entry(mechanism) for mechanism in CATALOGUE]
 
 
-def _entry(mechanism: type[MechanismSpec]) -> CatalogueEntry:
+def _entry(mechanism: type[NamedSpec]) -> CatalogueEntry:
     return CatalogueEntry(
         name=mechanism.catalogue_name(),
         summary=(mechanism.__doc__ or "").partition("\n")[0],
@@ -41,5 +43,6 @@ def _entry(mechanism: type[MechanismSpec]) -> CatalogueEntry:
         query_types=list(mechanism.query_types),
         releases_rows=mechanism.releases_rows,
         needs_public_data=mechanism.needs_public_data,
+        takes_public_data=mechanism.takes_public_data,
         two_level=mechanism.two_level,
     )

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from synth.spec.base import Spec
 from synth.spec.budget import Budget
-from synth.spec.mechanism import Mechanism
+from synth.spec.mechanism import AskedMechanism, Mechanism
 from synth.spec.two_level import LevelTable
 from synth.spec.workload import Workload
 
@@ -46,12 +46,12 @@ class Outputs(Spec):
         return self
 
 
-class ReleaseSpec(Spec):
-    """Everything that decides what a release computes."""
+class AskedRelease(Spec):
+    """What is asked for; the mechanism may be left to choose (synth/spec/choice.py)."""
 
     workload: Workload
     """What is asked."""
-    mechanism: Mechanism
+    mechanism: AskedMechanism
     """How it is computed, with the mechanism's parameters."""
     budget: Budget
     """What it may cost."""
@@ -81,19 +81,26 @@ class ReleaseSpec(Spec):
                 )
         return self
 
+
+class ReleaseSpec(AskedRelease):
+    """Everything that decides what a release computes."""
+
+    mechanism: Mechanism
+    """How it is computed, with the mechanism's parameters."""
+
     @property
     def rows(self) -> int | None:
         """How many synthetic rows are released; none by a mechanism that answers only."""
         return (self.outputs.rows or DEFAULT_ROWS) if self.mechanism.releases_rows else None
 
 
-class ReleaseRequest(ReleaseSpec):
-    """The body of a request for a release: the specification, and the data it is about."""
+class ReleaseRequest(AskedRelease):
+    """The body of a request for a release: what is asked for, and the data it is about."""
 
     dataset_id: Annotated[str, Field(min_length=1, max_length=100)]
     """The private dataset."""
     public_dataset_id: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    """A public dataset that assists, for mechanisms that use one."""
+    """A public dataset that assists, for mechanisms that use one, and for `auto`, which may."""
     publish: bool = False
     """Make the finished release visible to analysts at once."""
     dry_run: bool = False
@@ -101,7 +108,7 @@ class ReleaseRequest(ReleaseSpec):
 
     @model_validator(mode="after")
     def _public_data_is_used(self) -> Self:
-        if self.public_dataset_id is not None and not self.mechanism.needs_public_data:
+        if self.public_dataset_id is not None and not self.mechanism.takes_public_data:
             raise ValueError(
                 f"{self.mechanism.name} uses no public data; leave public_dataset_id out"
             )

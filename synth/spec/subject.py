@@ -5,7 +5,7 @@ from typing import Literal
 
 from synth.spec.errors import SpecError
 from synth.spec.population import Protection
-from synth.spec.release import ReleaseSpec
+from synth.spec.release import AskedRelease
 from synth.spec.schema import Schema
 from synth.spec.two_level import LevelTable, TwoLevelSchema, protection_of_table
 
@@ -24,7 +24,7 @@ class Subject:
 
 
 def subject_of(
-    release: ReleaseSpec, schema: Schema | TwoLevelSchema, protection: Protection
+    release: AskedRelease, schema: Schema | TwoLevelSchema, protection: Protection
 ) -> Subject:
     """What a release reads of a dataset with that schema."""
     if isinstance(schema, Schema):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from synth.spec.choice import Choice
 from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
 from worker.report.balance import Balance
@@ -34,4 +35,6 @@ class About:
     """The population's account before the release; a dry run touches none."""
     provenance: str | None = None
     """Where the public data that assisted come from, if any did."""
+    choice: Choice | None = None
+    """Why it has that mechanism, where that was left to choose."""
     is_dry_run: bool = False

@@ -1,18 +1,21 @@
 """Mechanisms and their parameters: one class each, told apart by `name`.
 
 A class also says what the catalogue shows: the paper, the query types it supports and whether it
-releases rows. To add a mechanism, write its class in this package and add it to both lists below.
+releases rows. To add a mechanism, write its class in this package and add it to both lists below, and
+to the ranking from which `auto` chooses (synth/spec/ranking.py), if it is the best somewhere.
 """
 
 from typing import Annotated
 
 from synth.spec.base import ToldApartBy
 from synth.spec.mechanism.adaptive import DEFAULT_ROUNDS, AdaptiveSpec
+from synth.spec.mechanism.auto import Auto
 from synth.spec.mechanism.base import (
     MAX_CELLS,
     AnnealedRounds,
     Draws,
     MechanismSpec,
+    NamedSpec,
     OneShot,
     OneShotSpec,
     Plan,
@@ -44,11 +47,14 @@ from synth.spec.mechanism.rows import PrivateGsd, RapPlusPlus
 from synth.spec.mechanism.two_level import HierarchicalGem, HierarchicalMwem
 
 __all__ = [
+    "CATALOGUE",
     "DEFAULT_ROUNDS",
     "MAX_CELLS",
     "MECHANISMS",
     "AdaptiveSpec",
     "AnnealedRounds",
+    "AskedMechanism",
+    "Auto",
     "Draws",
     "DualQuery",
     "EntropyProjectionSpec",
@@ -66,6 +72,7 @@ __all__ = [
     "MixtureSpec",
     "MultiplicativeWeightsSpec",
     "Mwem",
+    "NamedSpec",
     "OneShot",
     "OneShotMixtureSpec",
     "OneShotSpec",
@@ -111,6 +118,9 @@ Mechanism = Annotated[
 ]
 """A mechanism with its parameters."""
 
+AskedMechanism = Annotated[Auto | Mechanism, ToldApartBy("name")]
+"""What a release may ask for: a mechanism, or the choice of one."""
+
 MECHANISMS: tuple[type[MechanismSpec], ...] = (
     Gaussian,
     Mwem,
@@ -134,3 +144,6 @@ MECHANISMS: tuple[type[MechanismSpec], ...] = (
     HierarchicalGem,
 )
 """Every mechanism, in the order of the catalogue."""
+
+CATALOGUE: tuple[type[NamedSpec], ...] = (Auto, *MECHANISMS)
+"""Everything that a release may name."""

@@ -81,16 +81,15 @@ class Setting:
     asked: list[Group]
 
 
-class MechanismSpec(Spec):
-    """What all mechanisms share."""
+class NamedSpec(Spec):
+    """What a release may name, and what the catalogue shows of it."""
 
     paper: ClassVar[str]
     query_types: ClassVar[tuple[str, ...]] = ("marginals",)
     releases_rows: ClassVar[bool] = True
-    needs_bins: ClassVar[bool] = True
-    """Whether it works on discrete domains alone, where numbers are their bins."""
-    needs_histogram: ClassVar[bool] = False
     needs_public_data: ClassVar[bool] = False
+    takes_public_data: ClassVar[bool] = False
+    """Whether a public dataset may be named beside it."""
     two_level: ClassVar[bool] = False
     """Whether it works on groups of individuals, linked, instead of one table of rows."""
 
@@ -102,6 +101,14 @@ class MechanismSpec(Spec):
     def catalogue_name(cls) -> str:
         """The value of `name` that stands for this mechanism."""
         return str(get_args(cls.model_fields["name"].annotation)[0])
+
+
+class MechanismSpec(NamedSpec):
+    """What all mechanisms share."""
+
+    needs_bins: ClassVar[bool] = True
+    """Whether it works on discrete domains alone, where numbers are their bins."""
+    needs_histogram: ClassVar[bool] = False
 
     def choose_measured(self, setting: Setting) -> list[Group]:
         """What to measure for what is asked, where nobody named it."""

@@ -44,12 +44,17 @@ def smallest_pairs(setting: Setting) -> list[Group]:
     """
     marginals = [group for group in setting.asked if isinstance(group, MarginalGroup)]
     others = [group for group in setting.asked if not isinstance(group, MarginalGroup)]
-    below = _below(marginals, 2)
-    pairs = [group for group in below if len(group.attributes) == 2] or below
+    pairs = pairs_below(marginals)
     pairs.sort(key=lambda group: group.size(setting.schema))
     cells = accumulate(group.size(setting.schema) for group in pairs)
     kept = [pair for pair, so_far in zip(pairs, cells, strict=True) if so_far <= MAX_MEASURED]
     return [*(kept or pairs[:1]), *others]
+
+
+def pairs_below(asked: list[MarginalGroup]) -> list[MarginalGroup]:
+    """Every pair of columns that some asked marginal contains; of single columns, these."""
+    below = _below(asked, 2)
+    return [group for group in below if len(group.attributes) == 2] or below
 
 
 def forecast(asked: list[MarginalGroup], measured: list[MarginalGroup], setting: Setting) -> float:

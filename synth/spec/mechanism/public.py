@@ -35,6 +35,7 @@ class PublicDataSpec(MechanismSpec):
     """What all mechanisms that start from public data share."""
 
     needs_public_data: ClassVar[bool] = True
+    takes_public_data: ClassVar[bool] = True
     needs_public_columns: ClassVar[bool] = True
     """Whether the public data must have every column that is asked about or measured."""
 

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from synth.spec.catalogue import CatalogueEntry, catalogue
-from synth.spec.mechanism import MECHANISMS
+from synth.spec.mechanism import MECHANISMS, Auto
 from synth.spec.workload import WorkloadItem
 
 ITEMS = get_args(get_args(WorkloadItem)[0])
@@ -14,7 +14,14 @@ ENTRIES = catalogue()
 
 
 def test_every_mechanism_once_and_in_order() -> None:
-    assert [entry.name for entry in ENTRIES] == [m.catalogue_name() for m in MECHANISMS]
+    names = [mechanism.catalogue_name() for mechanism in MECHANISMS]
+    assert [entry.name for entry in ENTRIES] == ["auto", *names]
+
+
+def test_auto_takes_whatever_some_mechanism_takes() -> None:
+    known = {kind for mechanism in MECHANISMS for kind in mechanism.query_types}
+    assert set(Auto.query_types) == known
+    assert len(Auto.query_types) == len(known)
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
@@ -23,6 +30,7 @@ def test_an_entry_says_everything(entry: CatalogueEntry) -> None:
     assert "20" in entry.paper
     assert entry.query_types
     assert entry.needs_public_data == entry.name.endswith("_pub")
+    assert entry.takes_public_data == (entry.needs_public_data or entry.name == "auto")
     assert entry.two_level == entry.name.startswith("h_")
 
 

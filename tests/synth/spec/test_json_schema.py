@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from synth.spec.catalogue import CatalogueEntry
-from synth.spec.mechanism import MECHANISMS
+from synth.spec.mechanism import CATALOGUE
 from synth.spec.population import Population
 from synth.spec.release import ReleaseRequest
 from synth.spec.schema import Schema
@@ -87,7 +87,7 @@ def test_every_object_is_described_and_closed(model: type[BaseModel]) -> None:
 def test_mechanisms_are_told_apart_by_name() -> None:
     mechanism = ReleaseRequest.model_json_schema()["properties"]["mechanism"]
     assert mechanism["discriminator"]["propertyName"] == "name"
-    names = {mechanism_class.catalogue_name() for mechanism_class in MECHANISMS}
+    names = {mechanism_class.catalogue_name() for mechanism_class in CATALOGUE}
     assert set(mechanism["discriminator"]["mapping"]) == names
     assert len(mechanism["oneOf"]) == len(names)
 

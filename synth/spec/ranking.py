@@ -1,0 +1,203 @@
+"""Which mechanism measured best where: the order in which `auto` tries them.
+
+The order follows from public facts alone, and its constants from what was measured on public tables
+(docs/mechanisms.md). A mechanism that cannot work in some setting need not be left out here: its own
+plan refuses, and the next one is tried.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+from synth.spec.budget import rho_of_units
+from synth.spec.mechanism import (
+    MECHANISMS,
+    Auto,
+    Gaussian,
+    Gem,
+    GemPub,
+    GenerativeNetwork,
+    HierarchicalGem,
+    HierarchicalMwem,
+    MechanismSpec,
+    PepPub,
+    PrivateGsd,
+    RelaxedProjection,
+    Screen,
+    Setting,
+)
+from synth.spec.mechanism.orders import pairs_below
+from synth.spec.two_level import LinkedSchema
+from synth.spec.workload import MarginalGroup
+
+VISIBLE = 0.5
+"""From how many times its noise an average cell of the pairs must hold, one measurement of everything
+is better than rounds."""
+SCREENED = 0.2
+"""How large the standard error of a screen of public data may be, as a part of what it allows."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mechanism with its settings, and what speaks for it."""
+
+    mechanism: MechanismSpec
+    reason: str
+    drawback: str | None = None
+    """What speaks for those that come before it; nothing is said of last resorts."""
+    refusal: str | None = None
+    """Why it must not be chosen at all, where its own plan would not know."""
+
+
+_MEASURED_ONCE = (
+    "a generator network fitted to what is measured once had the smallest mean error, or was within 10% "
+    "of it (ADULT, ADULT reduced, ACS; docs/results/products.md)"
+)
+_FAINT_BUT_LARGEST = (
+    "most of them drown in it, and a generator network fitted to what is measured once then has the "
+    "smallest largest error (ADULT*, LOANS; docs/results/products.md)"
+)
+_IN_ROUNDS = (
+    "rounds that measure only what the model answers worst had the smallest mean error (ADULT*, LOANS; "
+    "docs/results/products.md)"
+)
+
+_BEHIND = (
+    Candidate(
+        RelaxedProjection(name="relaxed_projection"),
+        "a table of logits fitted to what is measured once, where no network can work",
+        drawback="its mean error was 10 to 40% larger than that of generative_network",
+    ),
+    Candidate(
+        PrivateGsd(name="private_gsd"),
+        "it keeps rows in the declared types and answers every type of question, also about numbers "
+        "without bins; its mean errors were smaller than those of rap_plus_plus in every comparison at "
+        "epsilon 1 (docs/results/mixed.md)",
+        drawback="where numbers have bins, networks had up to 40% less mean error, on trees and on triples",
+    ),
+    Candidate(
+        Gaussian(name="gaussian"),
+        "nothing that releases rows can work here, and no rows are asked for",
+        drawback="it releases answers and no rows; their mean error was up to 100 times as large, though "
+        "where few marginals are asked their largest may be the smallest of all",
+    ),
+)
+
+
+def rank(auto: Auto, setting: Setting, *, has_public_data: bool) -> list[Candidate]:
+    """Every mechanism for such tables, the best first."""
+    if isinstance(setting.schema, LinkedSchema):
+        best = _for_groups()
+    elif has_public_data:
+        without = [
+            replace(each, drawback=each.drawback or "it makes no use of the public data")
+            for each in _for_one_table(auto, setting)
+        ]
+        best = [*_beside_public_data(setting), *without]
+    else:
+        best = _for_one_table(auto, setting)
+    named = {type(each.mechanism) for each in best}
+    others = [
+        Candidate(
+            mechanism.model_validate({"name": mechanism.catalogue_name()}),
+            "the mechanisms that usually err less cannot work here",
+        )
+        for mechanism in MECHANISMS
+        if mechanism not in named
+        and mechanism.two_level == isinstance(setting.schema, LinkedSchema)
+        and (has_public_data or not mechanism.needs_public_data)
+    ]
+    # Rows before answers, whoever makes them: who asks for a release expects rows.
+    return sorted([*best, *others], key=lambda each: not each.mechanism.releases_rows)
+
+
+def visibility(setting: Setting) -> float | None:
+    """How many times the noise of its measurement an average cell of the pairs would hold.
+
+    Of all pairs of columns below the asked marginals, if each were measured once; None without any.
+    """
+    sizes = setting.schema.sizes
+    marginals = [
+        group
+        for group in setting.asked
+        if isinstance(group, MarginalGroup) and sizes.keys() >= set(group.attributes)
+    ]
+    if not marginals:
+        return None
+    pairs = pairs_below(marginals)
+    l2_squared = pairs[-1].sensitivity(setting.schema, setting.protection).l2_squared
+    sigma = math.sqrt(max(1, l2_squared) * len(pairs) / (2 * rho_of_units(setting.units)))
+    cells = sum(group.size(setting.schema) for group in pairs) / len(pairs)
+    return setting.rows / cells / sigma
+
+
+def _for_groups() -> list[Candidate]:
+    network = Candidate(
+        HierarchicalGem(name="h_gem"),
+        "for groups of individuals, its mean errors were the smaller ones in 9 of 10 comparisons with "
+        "h_mwem, and it takes any number of columns (docs/results/households.md)",
+    )
+    histogram = Candidate(
+        HierarchicalMwem(name="h_mwem"),
+        "for groups of individuals, where h_gem cannot work",
+        drawback="its mean errors were the larger ones in 9 of 10 comparisons with h_gem",
+    )
+    return [network, histogram]
+
+
+def _beside_public_data(setting: Setting) -> list[Candidate]:
+    screen = Screen()
+    paid = rho_of_units(setting.units) * screen.share
+    error = setting.protection.rows / math.sqrt(2 * paid) / setting.rows
+    reweighted = Candidate(
+        PepPub(name="pep_pub", screen=screen),
+        "weights on public rows that have every column left less error than anything without them, and "
+        "at all budgets nearly the least (ADULT, ACS); since they err badly where kinds of rows are "
+        f"missing, {screen.share:.0%} of the budget first pays to learn whether they can fit",
+        refusal=None
+        if error <= SCREENED * screen.max_error
+        else f"a look at whether the public rows can fit would be off by {error:.2g} of the rows with this "
+        f"budget and {setting.rows:,} expected rows, too much to trust them",
+    )
+    learnt = Candidate(
+        GemPub(name="gem_pub"),
+        "a network learns the public rows first, which may lack columns and need not be close: where "
+        "they were bad, it erred 15% more than without them, and up to a third less where they were good",
+        drawback="it learnt less from good public rows than weights on them do (6 to 8% more error on ADULT)",
+    )
+    return [reweighted, learnt]
+
+
+def _once_first(reason: str) -> list[Candidate]:
+    network = Candidate(GenerativeNetwork(name="generative_network"), reason)
+    rounds = Candidate(
+        Gem(name="gem"),
+        "rounds that measure only what the model answers worst",
+        drawback="where cells stand out from their noise, its mean error was 10% larger than that of "
+        "generative_network, and its largest up to 60%",
+    )
+    return [network, rounds]
+
+
+def _for_one_table(auto: Auto, setting: Setting) -> list[Candidate]:
+    seen = visibility(setting)
+    if seen is None:
+        return [*_once_first(_MEASURED_ONCE), *_BEHIND]
+    fact = (
+        f"if all pairs of columns below the workload were measured once, an average cell would hold "
+        f"{seen:.2g} times its noise"
+    )
+    if seen >= VISIBLE:
+        return [*_once_first(f"{fact}; from {VISIBLE:g} on, {_MEASURED_ONCE}"), *_BEHIND]
+    if auto.goal == "max_error":
+        return [*_once_first(f"{fact}; {_FAINT_BUT_LARGEST}"), *_BEHIND]
+    network = Candidate(
+        GenerativeNetwork(name="generative_network"),
+        _MEASURED_ONCE,
+        drawback="where most cells drown in their noise its mean error was up to 40% larger, though its "
+        "largest was smaller by a quarter (ADULT*, LOANS): ask for goal max_error if that matters more",
+    )
+    return [
+        Candidate(Gem(name="gem"), f"{fact}; below {VISIBLE:g}, {_IN_ROUNDS}"),
+        network,
+        *_BEHIND,
+    ]
