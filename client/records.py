@@ -106,6 +106,20 @@ class Progress(Record):
     total: int
 
 
+class PassedOver(Record):
+    """A mechanism that was not chosen, and why."""
+
+    mechanism: str
+    reason: str
+
+
+class Choice(Record):
+    """Why a mechanism was chosen."""
+
+    reasons: list[str]
+    passed_over: list[PassedOver]
+
+
 class Release(Record):
     """What was asked, how far it is, what it cost and what came out."""
 
@@ -119,6 +133,8 @@ class Release(Record):
     dataset_id: str | None = None
     table: str | None = None
     """Of two-level data, the table that was released alone."""
+    mechanism: dict[str, Any] = {}
+    choice: Choice | None = None
 
     @property
     def is_over(self) -> bool:
@@ -133,20 +149,6 @@ class ItemForecast(Record):
     queries: int
     sigma: float | None
     expected_error: float | None
-
-
-class PassedOver(Record):
-    """A mechanism that was not chosen, and why."""
-
-    mechanism: str
-    reason: str
-
-
-class Choice(Record):
-    """Why a mechanism was chosen."""
-
-    reasons: list[str]
-    passed_over: list[PassedOver]
 
 
 class Preview(Record):

@@ -61,6 +61,8 @@ def submit(
             _show_preview(client.releases.preview(body), as_json=as_json)
             return
         release = client.releases.submit(body, idempotency_key=idempotency_key)
+        if release.choice is not None:
+            note(f"Chosen by auto: {release.mechanism['name']}.")
         if wait:
             note(f"Release {release.id} is {release.state}.")
             release = release.wait(timeout=timeout)
@@ -224,9 +226,8 @@ def _show_preview(found: Preview, *, as_json: bool) -> None:
         ((each.item, each.queries, each.sigma, each.expected_error) for each in found.items),
     )
     if found.choice is not None:
-        note(f"Chosen: {found.mechanism['name']}")
-        for reason in found.choice.reasons:
-            note(f"  - {reason}")
+        chosen = found.mechanism["name"]
+        show_table(["chosen", "because"], ((chosen, reason) for reason in found.choice.reasons))
         show_table(
             ["passed over", "because"],
             ((each.mechanism, each.reason) for each in found.choice.passed_over),

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -343,6 +344,17 @@ class TestReleases:
         assert script.bodies == [{"workload": SPEC["workload"]}]
         spec.write_text("{}")
         assert run("release", "answers", "r1", spec)[0] == 2
+
+    def test_a_choice_is_explained(self, play: Play, spec: Path) -> None:
+        passed_over = [{"mechanism": "gem", "reason": "it errs more"}]
+        choice = {"reasons": ["it errs least"], "passed_over": passed_over}
+        chosen = {"mechanism": {"name": "mwem"}, "choice": choice}
+        play(answer(PREVIEW | chosen), answer(RELEASE | chosen, 202))
+        out = run("release", "preview", spec)[1]
+        assert re.search(r"mwem +it errs least", out) and re.search(r"gem +it errs more", out)
+        code, out, err = run("release", "submit", spec)
+        assert (code, out) == (0, "r1\n")
+        assert "Chosen by auto: mwem." in err
 
     def test_submit_prints_the_id(self, play: Play, spec: Path) -> None:
         script = play(answer(RELEASE | {"state": "queued"}, 202))

@@ -192,7 +192,7 @@ class TestFieldsOfModels:
 class TestReleases:
     def test_a_new_form_is_a_release_that_the_api_takes(self) -> None:
         body = release_form.body_of(release_form.new_form("some-dataset"))
-        assert release_form.RELEASE.validate_python(body).mechanism.name == "gem"
+        assert release_form.RELEASE.validate_python(body).mechanism.name == "auto"
 
     def test_answers_only_takes_no_rows(self) -> None:
         form = release_form.new_form("d").replacing("w", [("w0.type", "marginals"), ("w0.k", "1")])

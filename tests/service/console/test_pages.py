@@ -319,6 +319,14 @@ class TestNewReleases:
         known = everybody.api.all.post("/v1/releases/preview", json=body).json()
         assert f'<dd class="number">{known["queries"]}</dd>' in answer.text
 
+    def test_a_choice_is_explained(self, everybody: Visitor, dataset: str) -> None:
+        fields = release_fields(dataset, mechanism="auto")
+        text = everybody.post("/releases/preview", fields).text
+        assert "Chosen: <code>generative_network</code>" in text
+        assert "times its noise" in text and "<code>relaxed_projection</code>" in text
+        page = everybody.post("/releases/new", fields).text
+        assert "Chosen by <code>auto</code>" in page and "times its noise" in page
+
     def test_what_cannot_work_is_explained(self, everybody: Visitor, dataset: str) -> None:
         fields = release_fields(dataset, **{"w0.k": "9"})
         answer = everybody.post("/releases/preview", fields)
