@@ -184,7 +184,7 @@ def _for_one_table(auto: Auto, setting: Setting) -> list[Candidate]:
         return [*_once_first(_MEASURED_ONCE), *_BEHIND]
     fact = (
         f"if all pairs of columns below the workload were measured once, an average cell would hold "
-        f"{seen:.2g} times its noise"
+        f"{_rounded(seen)} times its noise"
     )
     if seen >= VISIBLE:
         return [*_once_first(f"{fact}; from {VISIBLE:g} on, {_MEASURED_ONCE}"), *_BEHIND]
@@ -201,3 +201,7 @@ def _for_one_table(auto: Auto, setting: Setting) -> list[Candidate]:
         network,
         *_BEHIND,
     ]
+
+
+def _rounded(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"

@@ -1,0 +1,89 @@
+"""What `auto` chooses is near the best that was measured, on the tables of the benchmark.
+
+A new result that it should follow, or a ranking that got worse, fails here.
+"""
+
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+
+from benchmarks.comparison.outcomes import read
+from synth.spec.choice import resolve
+from synth.spec.mechanism import Gaussian, PublicDataSpec
+from synth.spec.release import AskedRelease
+from synth.spec.schema import Schema
+from tests.support import REPLACE_ONE, coded_schema
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results" / "products.jsonl"
+NEAR = 1.1
+
+ALL = {"type": "marginals", "k": 3}
+
+
+def sizes(text: str) -> list[int]:
+    return [int(size) for size in text.split()]
+
+
+ADULT = sizes("2 2 5 6 7 9 15 16 42 16 6 10 10")
+LOANS = sizes(
+    "101 101 101 101 101 101 101 17 27 122 122 62 7 101 122 101 101 101 101 101 101 101 101 101 101 4 "
+    "101 101 26 3 8 36 12 6 4 61 5 15 51 72 61 121 145 3 145 4 145"
+)
+"""Without a column of 1,001 codes, which is in none of the marginals that were asked."""
+PENNSYLVANIA = sizes("2 9 24 5 2 3 5 25 5 3 7 10 13 2 2 2 2 2 2 3 3 5 10 11 5 14 7 9")
+SETS: dict[str, tuple[int, list[int], dict[str, Any]]] = {
+    "adult-reduced": (48_842, sizes("16 7 15 5 2 2 10"), ALL),
+    "adult": (48_813, ADULT, ALL),
+    "loans": (42_535, LOANS, {**ALL, "count": 64, "seed": 0}),
+    "acs-pa": (134_347, PENNSYLVANIA, {**ALL, "count": 512, "seed": 0}),
+    "adult-public": (43_944, ADULT, ALL),
+}
+"""Rows, sizes of the columns, and what is asked; the marginals of a random choice are others."""
+
+
+def measured(name: str, epsilon: float) -> dict[str, float]:
+    """The mean error of each mechanism that releases rows."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for task, outcome in read(RESULTS).items():
+        if (task.comparison, task.epsilon) == (name, epsilon):
+            found[task.mechanism].append(outcome.answers.mean)
+    return {mechanism: mean(errors) for mechanism, errors in found.items()}
+
+
+def chosen(name: str, epsilon: float, *, public: bool) -> str:
+    rows, codes, item = SETS[name]
+    schema: Schema = coded_schema({f"c{i}": size for i, size in enumerate(codes)})
+    asked = AskedRelease.model_validate(
+        {
+            "workload": [item],
+            "mechanism": {"name": "auto"},
+            "budget": {"epsilon": epsilon},
+            "expected_rows": rows,
+        }
+    )
+    units = asked.budget.units(1 / rows**2)
+    found = resolve(asked, schema, REPLACE_ONE, units, public=schema if public else None)
+    return found.release.mechanism.name
+
+
+@pytest.mark.parametrize(
+    ("name", "public"),
+    [
+        ("adult-reduced", False),
+        ("adult", False),
+        ("loans", False),
+        ("acs-pa", False),
+        ("acs-pa", True),
+        ("adult-public", True),
+    ],
+)
+def test_the_choice_is_near_the_best(name: str, public: bool) -> None:
+    errors = measured(name, 1.0)
+    without = {Gaussian.catalogue_name()}
+    if not public:
+        without |= {spec.catalogue_name() for spec in PublicDataSpec.__subclasses__()}
+    best = min(error for mechanism, error in errors.items() if mechanism not in without)
+    assert errors[chosen(name, 1.0, public=public)] <= NEAR * best
