@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from synth.mechanisms import (
+    aim,
     dual_query,
     fem,
     gaussian,
@@ -28,6 +29,7 @@ from synth.mechanisms import (
 from synth.mechanisms.base import Job
 from synth.models.base import Model
 from synth.spec.mechanism import (
+    Aim,
     DualQuery,
     Fem,
     Gaussian,
@@ -62,6 +64,7 @@ RUNNERS: dict[type[MechanismSpec], Callable[[Job, Any], Model]] = {
     RelaxedProjection: relaxed_projection.run,
     GenerativeNetwork: generative_network.run,
     PgmEm: pgm_em.run,
+    Aim: aim.run,
     PmwPub: pmw_pub.run,
     PepPub: pep_pub.run,
     GemPub: gem_pub.run,

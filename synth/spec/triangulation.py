@@ -42,6 +42,14 @@ def has_room(sets: Iterable[Collection[str]], sizes: Mapping[str, int], *, max_c
     return False
 
 
+def smallest_model(sets: Iterable[Collection[str]], sizes: Mapping[str, int]) -> int:
+    """The cells of the smallest model of one of some marginals, beside which each column is alone."""
+    columns = sum(sizes.values())
+    return min(
+        columns + total_cells([names], sizes) - sum(sizes[name] for name in names) for names in sets
+    )
+
+
 def total_cells(cliques: Iterable[Collection[str]], sizes: Mapping[str, int]) -> int:
     """The cells of the tables of some cliques together."""
     return sum(math.prod(sizes[name] for name in clique) for clique in cliques)

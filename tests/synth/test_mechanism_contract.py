@@ -83,6 +83,8 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "gem_pub": {"name": "gem_pub", "components": 50, "pretraining_steps": 50, **SMALL_NETWORK},
     "pgm_em": {"name": "pgm_em"},
     "pgm_em, queries": {"name": "pgm_em", "select": "queries", "rounds": 3, "opening_share": 0.0},
+    "aim": {"name": "aim"},
+    "aim, queries": {"name": "aim", "select": "queries", "rounds": 3, "opening_share": 0.0},
     "rap softmax": {"name": "rap_softmax", "components": 50, "steps": 50},
     "rap": {"name": "rap", "components": 50, "steps": 50},
     "private_gsd": {"name": "private_gsd", "mode": "adaptive", "rows": 100, "generations": 300},

@@ -24,7 +24,7 @@ from synth.spec.mechanism.base import (
 )
 from synth.spec.mechanism.game import DualQuery, Fem, QueryGan
 from synth.spec.mechanism.gaussian import Gaussian
-from synth.spec.mechanism.graphical import PgmEm
+from synth.spec.mechanism.graphical import Aim, PgmEm
 from synth.spec.mechanism.histogram import (
     EntropyProjectionSpec,
     MultiplicativeWeightsSpec,
@@ -52,6 +52,7 @@ __all__ = [
     "MAX_CELLS",
     "MECHANISMS",
     "AdaptiveSpec",
+    "Aim",
     "AnnealedRounds",
     "AskedMechanism",
     "Auto",
@@ -104,6 +105,7 @@ Mechanism = Annotated[
     | RelaxedProjection
     | GenerativeNetwork
     | PgmEm
+    | Aim
     | PmwPub
     | PepPub
     | GemPub
@@ -132,6 +134,7 @@ MECHANISMS: tuple[type[MechanismSpec], ...] = (
     RelaxedProjection,
     GenerativeNetwork,
     PgmEm,
+    Aim,
     PmwPub,
     PepPub,
     GemPub,

@@ -41,6 +41,16 @@ class Rounds:
     measure: int
     """Units for measuring one of them."""
 
+    @property
+    def total(self) -> int:
+        """Units for everything."""
+        return self.opening * len(self.opened) + self.for_rounds
+
+    @property
+    def for_rounds(self) -> int:
+        """Units for all rounds."""
+        return self.rounds * (self.select + self.per_round * self.measure)
+
 
 @dataclass(frozen=True)
 class AnnealedRounds(Rounds):
@@ -52,6 +62,11 @@ class AnnealedRounds(Rounds):
 
     reserved: int
     """Units for all rounds."""
+
+    @property
+    def for_rounds(self) -> int:
+        """Units for all rounds: at most what is reserved."""
+        return self.reserved
 
 
 @dataclass(frozen=True)

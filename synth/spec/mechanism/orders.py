@@ -44,11 +44,25 @@ def smallest_pairs(setting: Setting) -> list[Group]:
     """
     marginals = [group for group in setting.asked if isinstance(group, MarginalGroup)]
     others = [group for group in setting.asked if not isinstance(group, MarginalGroup)]
-    pairs = pairs_below(marginals)
-    pairs.sort(key=lambda group: group.size(setting.schema))
-    cells = accumulate(group.size(setting.schema) for group in pairs)
-    kept = [pair for pair, so_far in zip(pairs, cells, strict=True) if so_far <= MAX_MEASURED]
-    return [*(kept or pairs[:1]), *others]
+    return [*_smallest(pairs_below(marginals), setting), *others]
+
+
+def smallest_below(setting: Setting) -> list[Group]:
+    """All marginals below the asked ones (their downward closure), the smallest first, as many as a
+    fit can take; other groups as asked.
+    """
+    marginals = [group for group in setting.asked if isinstance(group, MarginalGroup)]
+    others = [group for group in setting.asked if not isinstance(group, MarginalGroup)]
+    highest = max((len(group.attributes) for group in marginals), default=0)
+    below = dict.fromkeys(g for order in range(1, highest + 1) for g in _below(marginals, order))
+    return [*_smallest(list(below), setting), *others]
+
+
+def _smallest(groups: list[MarginalGroup], setting: Setting) -> list[MarginalGroup]:
+    ordered = sorted(groups, key=lambda group: group.size(setting.schema))
+    cells = accumulate(group.size(setting.schema) for group in ordered)
+    kept = [group for group, so_far in zip(ordered, cells, strict=True) if so_far <= MAX_MEASURED]
+    return kept or ordered[:1]
 
 
 def pairs_below(asked: list[MarginalGroup]) -> list[MarginalGroup]:

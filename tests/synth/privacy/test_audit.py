@@ -59,6 +59,7 @@ AUDITED: dict[str, dict[str, Any]] = {
     },
     "generative_network": {"name": "generative_network", "components": 1, **TINY_NETWORK},
     "pgm_em": {"name": "pgm_em", "rounds": 1, "opening_share": 0.0, "selection_share": 0.05},
+    "aim": {"name": "aim", "rounds": 1, "opening_share": 0.0, "selection_share": 0.05},
     "private_gsd": {
         "name": "private_gsd",
         "mode": "one_shot",
