@@ -18,6 +18,9 @@ SETS ?=
 EPSILONS ?=
 RUNS ?=
 STUDIES ?= adult figure-1 crossover downstream speed
+GAMES := dual_query fem query_gan pgm_em aim gem_plus
+ALL_SETS := adult-reduced adult loans acs-pa loans-pairs
+ALL = --set $(if $(SETS),$(SETS),$(ALL_SETS)) --epsilon 1 --runs $(if $(RUNS),$(RUNS),1)
 GRID = $(if $(SETS),--set $(SETS)) $(if $(EPSILONS),--epsilon $(EPSILONS)) $(if $(RUNS),--runs $(RUNS))
 
 # How much `make soak` does; another SEED is another order of events.
@@ -28,7 +31,7 @@ WIPES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-browser demo test test-browser audit test-long soak check format mutants bench bench-core bench-service bench-console bench-products bench-mixed bench-households revision clean
+.PHONY: help setup setup-browser demo test test-browser audit test-long soak check format mutants bench bench-core bench-service bench-console bench-products bench-all bench-games bench-mixed bench-households revision clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -96,6 +99,14 @@ bench-console: setup ## bytes and milliseconds of every page of the console
 
 bench-products: setup ## errors and times of whole releases (SETS, EPSILONS, RUNS); all of it takes days
 	$(BIN)/python -m benchmarks.products run $(GRID)
+	$(BIN)/python -m benchmarks.products report
+
+bench-all: setup ## one table over all mechanisms at epsilon 1 (SETS, RUNS), into docs/results/all.md; takes hours
+	$(BIN)/python -m benchmarks.products run $(ALL)
+	$(BIN)/python -m benchmarks.products report
+
+bench-games: setup ## the same of the games and the graphical models, beside gem_plus
+	$(BIN)/python -m benchmarks.products run $(ALL) --mechanism $(GAMES)
 	$(BIN)/python -m benchmarks.products report
 
 bench-mixed: setup ## errors and times with categories and numbers (SETS, EPSILONS, RUNS, STUDIES)

@@ -21,6 +21,7 @@ STYLES = {
     "relaxed_projection": ("#2a9d3a", "diamond"),
     "generative_network": ("#17b3c9", "triangle-up"),
     "pgm_em": ("#556b2f", "cross"),
+    "aim": ("#9bbb3c", "square"),
     "pmw_pub": ("#d62728", "square"),
     "pep_pub": ("#ff8c1a", "triangle-down"),
     "gem_pub": ("#0b2545", "circle"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.comparison.grid import run_grid
 from benchmarks.comparison.options import add_grid_options, add_names, grid_of
 from benchmarks.comparison.outcomes import read
+from benchmarks.products.overview import write_overview
 from benchmarks.products.report import write_report
 from benchmarks.products.sets import COMPARISONS
 
@@ -45,7 +46,9 @@ def main() -> None:
         chosen = [comparison for comparison in COMPARISONS if comparison.name in given.sets]
         run_grid(chosen, grid_of(given), results=given.results, again=given.again)
     else:
-        write_report(COMPARISONS, read(given.results), given.output)
+        outcomes = read(given.results)
+        write_report(COMPARISONS, outcomes, given.output)
+        write_overview(COMPARISONS, outcomes, given.output)
 
 
 if __name__ == "__main__":

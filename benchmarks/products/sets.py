@@ -28,7 +28,10 @@ WITHOUT_HISTOGRAM = (
     "relaxed_projection",
     "generative_network",
     "pgm_em",
+    "aim",
 )
+ROWS = ("private_gsd", "rap_plus_plus")
+"""What searches for rows, with or without numbers."""
 GAMES = ("dual_query", "fem", "query_gan")
 PUBLIC = ("pmw_pub", "pep_pub", "gem_pub")
 PRIVATE_BASELINE = ("gem", "relaxed_projection")
@@ -41,6 +44,11 @@ MARGINAL_SEED = 0
 def all_marginals(data: DataSet) -> list[tuple[str, ...]]:
     """Every 3-way marginal."""
     return list(combinations(data.domain.names, ORDER))
+
+
+def all_pairs(data: DataSet) -> list[tuple[str, ...]]:
+    """Every 2-way marginal."""
+    return list(combinations(data.domain.names, 2))
 
 
 def random_marginals(data: DataSet, count: int) -> list[tuple[str, ...]]:
@@ -67,6 +75,10 @@ def _whole(data: DataSet, public: DataSet | None = None) -> Problem:
     return Problem(data, named(all_marginals(data)), public)
 
 
+def _pairs(data: DataSet) -> Problem:
+    return Problem(data, named(all_pairs(data)))
+
+
 def _sampled(data: DataSet, count: int, public: DataSet | None = None) -> Problem:
     return Problem(data, named(random_marginals(data, count)), public)
 
@@ -90,13 +102,13 @@ COMPARISONS = (
     Comparison(
         "adult-reduced",
         "ADULT (reduced), 7 columns, all 35 three-way marginals",
-        (*HISTOGRAM, *WITHOUT_HISTOGRAM, *GAMES),
+        (*HISTOGRAM, *WITHOUT_HISTOGRAM, *ROWS, *GAMES),
         lambda: _whole(adult_reduced()),
     ),
     Comparison(
         "adult",
         "ADULT, 13 columns, all 286 three-way marginals",
-        (*WITHOUT_HISTOGRAM, *GAMES),
+        (*WITHOUT_HISTOGRAM, *ROWS, *GAMES),
         lambda: _whole(adult()),
     ),
     Comparison(
@@ -108,8 +120,14 @@ COMPARISONS = (
     Comparison(
         "loans",
         "LOANS, 48 columns, 64 random three-way marginals",
-        WITHOUT_HISTOGRAM,
+        (*WITHOUT_HISTOGRAM, *ROWS, *GAMES),
         lambda: _sampled(loans(), 64),
+    ),
+    Comparison(
+        "loans-pairs",
+        "LOANS, 48 columns, all 1,128 two-way marginals",
+        (*WITHOUT_HISTOGRAM, *ROWS, *GAMES),
+        lambda: _pairs(loans()),
     ),
     Comparison(
         "adult-public",
@@ -132,7 +150,7 @@ COMPARISONS = (
     Comparison(
         "acs-pa",
         "ACS 2024 persons of Pennsylvania, 512 random three-way marginals, Ohio public",
-        (*WITHOUT_HISTOGRAM, *PUBLIC),
+        (*WITHOUT_HISTOGRAM, *ROWS, *GAMES, *PUBLIC),
         lambda: _sampled(acs_persons("PA"), 512, acs_persons("OH")),
     ),
     Comparison(

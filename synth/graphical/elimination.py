@@ -13,11 +13,9 @@ import torch
 
 from synth.graphical.junction_tree import JunctionTree
 from synth.graphical.propagation import Beliefs, sum_to
+from synth.spec.memory import ELIMINATED_ENTRIES
 from synth.spec.triangulation import Attributes
 
-MAX_ENTRIES = 2**22
-"""Largest table between a model and an answer, where no clique has a larger one: 32 MiB. What would
-be larger is computed in slices; as much is remembered for the next query."""
 SMALLEST = 1e-300
 """Keeps a cell that nothing is in from being divided by."""
 
@@ -40,7 +38,7 @@ class Elimination:
         self._tree = tree
         self._tables = tables
         self._separators = separators
-        self._limit = max(MAX_ENTRIES, *(table.numel() for table in tables))
+        self._limit = max(ELIMINATED_ENTRIES, *(table.numel() for table in tables))
         self._messages: dict[tuple[int, int, frozenset[str]], Table] = {}
         self._remembered = 0
 

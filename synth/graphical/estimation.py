@@ -25,7 +25,7 @@ from synth.graphical.propagation import propagate
 from synth.spec.triangulation import Attributes
 
 ENTROPY_WEIGHT = 0.5
-"""In units of the noise: a potential of one leaves its cell off by half of it."""
+"""In units of the largest noise: a potential of one leaves such a cell off by half of it."""
 CLOSE = 0.1
 """A fit is done when its gradient is so small against the noise, in the root of the mean square."""
 
@@ -75,8 +75,11 @@ def estimate(
 
 
 def entropy_weight(noise: torch.Tensor) -> torch.Tensor:
-    """The weight w beside measurements of that noise."""
-    return ENTROPY_WEIGHT / noise[noise.isfinite()].median()
+    """The weight w beside measurements of that noise.
+
+    By the largest, so that a weight for precise measurements does not flatten the coarse ones.
+    """
+    return ENTROPY_WEIGHT / noise[noise.isfinite()].max()
 
 
 def _adding_up(evidence: Evidence) -> torch.Tensor:

@@ -7,6 +7,7 @@ model stays within its present size (algorithm 1, line 12), select by weighted t
 noise (equation 1), measure, and find the distribution of largest entropy that fits all measurements;
 halve the noise when a round teaches no more than noise (algorithm 4), until the budget is used up.
 Departures: size is counted in cells, and entropy has a weight of its own (synth/graphical/estimation.py).
+One-way marginals have a larger share than in the paper, since that weight flattens what is coarse.
 The size follows from what was used before a round, without the round's own share: that depends on how
 the last fit turned out, and a recorded choice must mean the same on another machine.
 """

@@ -18,6 +18,9 @@ GROUPS_PER_STEP = 96
 """How many marginals one step on public data looks at: memory and time of a step."""
 KEPT_PLANS = 64
 """For how many sets of marginals it is remembered how a mixture answers them."""
+ELIMINATED_ENTRIES = 2**20
+"""Largest table between a graphical model and an answer across its cliques, where no clique has a
+larger one: 8 MiB. What would be larger is computed in slices; as much is remembered for the next query."""
 CACHED_BYTES = 2**28
 """How much memory weighted rows, or kinds of groups, may use to remember in which cells they are."""
 
@@ -35,6 +38,10 @@ RECOMPUTED_TABLES = 4
 """A table that is computed again, its gradient, and what lies between them."""
 CLIQUE_COPIES = 10
 """The distributions of cliques, those of the fit before, what is added up to them, and sums of them."""
+ELIMINATED_TABLES = 24
+"""Tables on the way to an answer across cliques, those that are remembered, and what multiplies them."""
+ANSWER_COPIES = 2
+"""The tables of answers, and all of them in one vector."""
 BYTES_PER_QUERY = 44
 """Value, noise, place among all cells, answer, residual, and their gradients."""
 
@@ -94,6 +101,12 @@ def linked_entries(*, places: int, order: int, kinds: int, cells: Sequence[int])
     return (2 * order + 5) * places * kinds + 3 * sum(cells)
 
 
-def graphical_bytes(cells: int, groups: Sequence[Group], schema: Schema) -> int:
+def graphical_bytes(cells: int, measured: Sequence[Group], schema: Schema) -> int:
     """The tables of a graphical model's cliques, and what is fitted to the measurements."""
-    return DOUBLE * CLIQUE_COPIES * cells + BYTES_PER_QUERY * queries_of(groups, schema)
+    return DOUBLE * CLIQUE_COPIES * cells + BYTES_PER_QUERY * queries_of(measured, schema)
+
+
+def elimination_bytes(cells: int, asked: Sequence[Group], schema: Schema) -> int:
+    """What such a model needs to answer what none of its cliques holds."""
+    tables = ELIMINATED_TABLES * min(cells, ELIMINATED_ENTRIES)
+    return DOUBLE * (tables + ANSWER_COPIES * queries_of(asked, schema))

@@ -10,8 +10,10 @@ from benchmarks.comparison.grid import Grid, run_grid
 from benchmarks.comparison.outcomes import Task, append, read
 from benchmarks.comparison.problem import Comparison, Problem
 from benchmarks.data import DataSet
+from benchmarks.products.overview import overview, write_overview
 from benchmarks.products.report import write_report
 from benchmarks.products.sets import all_marginals, named, random_marginals
+from synth.spec.mechanism import MECHANISMS
 from synth.table import Table
 from tests.support import coded_schema
 
@@ -89,6 +91,22 @@ def test_what_cannot_run_is_left_out_with_a_reason(
     assert "not_yet is left out" in printed
     assert "pmw_pub needs a public dataset" in printed
     assert read(tmp_path / "products.jsonl") == {}
+
+
+def test_one_table_shows_all_mechanisms_or_why_not(tmp_path: Path) -> None:
+    results = tmp_path / "products.jsonl"
+    run_grid([TOY], Grid((0.5, 1.0), runs=2, mechanisms=["gaussian"]), results=results)
+    lines = {str(line[0]): str(line[1]) for line in overview([TOY], read(results)).rows}
+    assert lines.keys() == {mechanism.catalogue_name() for mechanism in MECHANISMS}
+    found = [o.answers for task, o in read(results).items() if task.epsilon == 1]
+    assert lines["gaussian"].startswith(f"{sum(e.max for e in found) / 2:.2g} / ")
+    assert lines["gaussian"].endswith("(2 runs)")
+    assert lines["mwem"] == lines["aim"] == "– not measured"
+    assert lines["pep"] == "– one weight per combination"
+    assert lines["gem_pub"] == "– public data"
+    assert lines["h_gem"] == "– groups"
+    write_overview([replace(TOY, name="adult")], {}, tmp_path)
+    assert "- `adult`: A toy" in (tmp_path / "all.md").read_text()
 
 
 def test_random_marginals_fit_into_the_rows() -> None:

@@ -9,7 +9,7 @@ from synth.spec.errors import SpecError
 from synth.spec.mechanism.base import Plan, Setting
 from synth.spec.mechanism.orders import smallest_below
 from synth.spec.mechanism.product import AdaptivePairsSpec, Steps
-from synth.spec.memory import graphical_bytes
+from synth.spec.memory import elimination_bytes, graphical_bytes
 from synth.spec.schema import Schema
 from synth.spec.triangulation import has_room, model_cells, smallest_model
 from synth.spec.workload import Group
@@ -44,12 +44,14 @@ class GraphicalSpec(AdaptivePairsSpec):
         return super().plan(measured, setting)
 
     def memory_bytes(self, setting: Setting, measured: Sequence[Group]) -> int:
-        """As many cells as are allowed, or as all candidates together need."""
+        """As many cells as are allowed, or as all candidates together need; and what is answered."""
         sizes = sizes_of([*measured, *setting.asked], setting.schema)
         sets = [group.attributes for group in measured]
         fits = has_room(sets, sizes, max_cells=self.max_cells)
         cells = model_cells(sets, sizes) if fits else self.max_cells
-        return graphical_bytes(cells, measured, setting.schema)
+        return graphical_bytes(cells, measured, setting.schema) + elimination_bytes(
+            cells, setting.asked, setting.schema
+        )
 
 
 class PgmEm(GraphicalSpec):
@@ -79,6 +81,8 @@ class Aim(GraphicalSpec):
     """What a round selects by. `largest_error`: that of a candidate's queries. `total_error`: the sum of
     its absolute errors, less what the noise of measuring it would add up to, times the number of its
     columns in each of the asked marginals."""
+    opening_share: Annotated[float, Field(ge=0, lt=1)] = 0.25
+    """Share of the budget for measuring all one-way marginals once, before the first round."""
     max_cells: MaxCells = 2**22
     """Most cells that the tables of the model may have together. In each round as large a part of them
     as will then be spent of the budget; a marginal that would need more is no candidate of the round."""

@@ -61,7 +61,7 @@ def test_any_marginal_inside_cliques_or_across_is_exact(model: tuple[Domain, Pot
 @given(models())
 def test_what_is_computed_in_slices_is_the_same(model: tuple[Domain, Potentials]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(elimination, "MAX_ENTRIES", 1)
+        patch.setattr(elimination, "ELIMINATED_ENTRIES", 1)
         check_all_marginals(*model)
 
 
@@ -82,7 +82,7 @@ def test_no_table_on_the_way_is_larger_than_the_limit(monkeypatch: pytest.Monkey
         return found
 
     monkeypatch.setattr(Elimination, "_multiply", watch)
-    monkeypatch.setattr(elimination, "MAX_ENTRIES", 100)
+    monkeypatch.setattr(elimination, "ELIMINATED_ENTRIES", 100)
     table = Elimination.of(beliefs).marginal(tuple("bcdef"))
     expected = summed(by_hand(domain, potentials), domain, "bcdef")
     torch.testing.assert_close(table, expected)

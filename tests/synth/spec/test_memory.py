@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from synth.spec.budget import UNITS_PER_RHO
-from synth.spec.memory import CLIQUE_COPIES, KEPT_TABLES, MAX_ENTRIES, joint_table_bytes
+from synth.spec.memory import (
+    CLIQUE_COPIES,
+    ELIMINATED_TABLES,
+    KEPT_TABLES,
+    MAX_ENTRIES,
+    joint_table_bytes,
+)
 from synth.spec.plan import plan
 from synth.spec.workload import MarginalGroup
 from tests.support import ADD_REMOVE, coded_schema, release
@@ -22,6 +28,7 @@ ROOT = Path(__file__).parents[3]
 # Prints how far the peak of a fit is above that of a small one of the same kind, in bytes.
 MEASURE = """
 import json, resource, sys
+from synth.queries import compile_workload
 from synth.run import run
 from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows, release
 
@@ -38,8 +45,13 @@ def peak_of(sizes, of_groups, **changes):
     else:
         schema, protection = two_level_schema(of_groups, sizes, 3).linked, household(3)
         table = linked_table(schema, random_households(schema, 100))
-    spec = release(order["mechanism"] | changes, workload=order["workload"], budget={"rho": 100.0})
-    run(
+    spec = release(
+        order["mechanism"] | changes,
+        workload=order["workload"],
+        budget={"rho": 100.0},
+        outputs={"answers": False},
+    )
+    done = run(
         spec,
         table,
         progress=lambda _: found.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024),
@@ -47,7 +59,10 @@ def peak_of(sizes, of_groups, **changes):
         delta=1e-9,
         device="cpu",
     )
-    return found[-1]
+    if not order["answered"]:
+        return found[-1]
+    done.model.model.answer(compile_workload(spec.workload, schema))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 of_groups = order["of_groups"]
@@ -87,10 +102,17 @@ def test_a_graphical_model_has_as_many_cells_as_are_allowed_or_needed() -> None:
     few, many = (forecast({"name": "pgm_em"}, columns(n, 10)) for n in (3, 13))
     assert few is not None and many is not None
     measured = 44 * 100  # bytes for each pair
-    assert few == CLIQUE_COPIES * 8 * 10**3 + 3 * measured
-    assert many == CLIQUE_COPIES * 8 * 2**22 + 78 * measured
+    answered = 2 * 8 * 100
+    across = CLIQUE_COPIES + ELIMINATED_TABLES
+    assert few == across * 8 * 10**3 + 3 * (measured + answered)
+    assert many == 8 * (CLIQUE_COPIES * 2**22 + ELIMINATED_TABLES * 2**20) + 78 * (
+        measured + answered
+    )
     smaller = forecast({"name": "pgm_em", "max_cells": 1000}, columns(13, 10))
-    assert smaller == CLIQUE_COPIES * 8 * 1000 + 78 * measured
+    assert smaller == across * 8 * 1000 + 78 * (measured + answered)
+    pairs, triples = (forecast({"name": "pgm_em"}, columns(13, 10), w) for w in (PAIRS, TRIPLES))
+    assert pairs is not None and triples is not None
+    assert triples - pairs == 2 * 8 * (286 * 10**3 - 78 * 10**2)
 
 
 @pytest.mark.parametrize(
@@ -171,6 +193,17 @@ def test_a_fit_takes_about_what_was_forecast(
 
 
 @pytest.mark.slow
+def test_answers_across_cliques_take_about_what_was_forecast() -> None:
+    """A small model of pairs answers triples, which hardly any of its cliques hold."""
+    mechanism = {"name": "pgm_em", "max_cells": 60_000, "rounds": 12, "measure": PAIRS}
+    sizes = columns(6, 80)
+    expected = forecast(mechanism, sizes, TRIPLES)
+    assert expected is not None
+    order = {"mechanism": mechanism, "sizes": sizes, "workload": TRIPLES, "small": {"rounds": 3}}
+    assert expected / 2 < measure(**order, answered=True) < 2 * expected
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "of_groups", "sizes", "small"),
     [
@@ -205,9 +238,13 @@ def test_a_fit_of_groups_takes_about_what_was_forecast(
     assert expected / 2 < measure(**order, of_groups=of_groups) < 2 * expected
 
 
-def measure(*, of_groups: dict[str, int] | None = None, **order: Any) -> int:
+def measure(
+    *, of_groups: dict[str, int] | None = None, answered: bool = False, **order: Any
+) -> int:
+    """With `answered`, of the fit and of what is asked afterwards."""
+    order |= {"of_groups": of_groups, "answered": answered}
     done = subprocess.run(
-        [sys.executable, "-c", MEASURE, json.dumps(order | {"of_groups": of_groups})],
+        [sys.executable, "-c", MEASURE, json.dumps(order)],
         cwd=ROOT,
         capture_output=True,
         text=True,
