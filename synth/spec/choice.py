@@ -80,7 +80,9 @@ def resolve(
             continue
         reasons = [candidate.reason, _in_words(planned, asked.expected_rows)]
         if used is not public:
-            reasons.append("the public data is not used: nothing that starts from it can work here")
+            reasons.append(
+                "the public data is not used, for the reasons given of what starts from it"
+            )
         passed_over = [*refused, *_ranked_lower(ranking[position + 1 :])]
         return Resolved(release, Choice(asked=auto, reasons=reasons, passed_over=passed_over))
     raise _nothing_works(refused)

@@ -32,7 +32,7 @@ LOANS = sizes(
     "101 101 101 101 101 101 101 17 27 122 122 62 7 101 122 101 101 101 101 101 101 101 101 101 101 4 "
     "101 101 26 3 8 36 12 6 4 61 5 15 51 72 61 121 145 3 145 4 145"
 )
-"""Without a column of 1,001 codes, which is in none of the marginals that were asked."""
+"""Without a column of 1,001 codes, which is in one of the marginals that were asked."""
 PENNSYLVANIA = sizes("2 9 24 5 2 3 5 25 5 3 7 10 13 2 2 2 2 2 2 3 3 5 10 11 5 14 7 9")
 SETS: dict[str, tuple[int, list[int], dict[str, Any]]] = {
     "adult-reduced": (48_842, sizes("16 7 15 5 2 2 10"), ALL),

@@ -19,8 +19,8 @@ from tests.synth.linked import household, two_level_schema
 SIZES = {f"c{position}": 4 for position in range(8)}
 SMALL = coded_schema(SIZES)
 WIDE = coded_schema({f"c{position}": 200 for position in range(8)})
-FAINT = "gem"
-"""What is chosen where cells drown in their noise."""
+FAINT = "gem_plus"
+"""What is chosen where cells drown in their noise, and there are few columns."""
 
 
 def ask(schema: Schema = SMALL, **given: Any) -> Resolved:
@@ -73,6 +73,8 @@ def test_the_choice_follows_from_how_far_cells_stand_out() -> None:
     assert chosen(ask(WIDE)) == FAINT
     assert chosen(ask(WIDE, expected_rows=10**7)) == "generative_network"
     assert chosen(ask(budget={"rho": 1e-7})) == FAINT
+    many = coded_schema({f"c{position}": 200 for position in range(40)})
+    assert chosen(ask(many, workload=[{"type": "marginals", "k": 2}])) == "gem"
 
 
 def test_the_largest_error_may_matter_more() -> None:
@@ -122,15 +124,19 @@ class TestPublicData:
         assert found.release.mechanism == PepPub(name="pep_pub", screen=Screen())
         assert "no use of the public data" in against(found)["generative_network"]
 
-    def test_without_some_columns_a_network_learns_the_others(self) -> None:
+    def test_without_some_columns_a_network_learns_them_where_that_helps(self) -> None:
         fewer = coded_schema(dict(list(SIZES.items())[:3]))
-        found = ask(public=fewer)
-        assert chosen(found) == "gem_pub"
-        assert "they lack" in against(found)["pep_pub"]
+        faint = ask(public=fewer, budget={"rho": 1e-7})
+        assert chosen(faint) == "gem_pub"
+        assert "they lack" in against(faint)["pep_pub"]
+        clear = ask(public=fewer)
+        assert chosen(clear) == "generative_network"
+        assert "without public rows" in against(clear)["gem_pub"]
+        assert clear.choice is not None and "not used" in clear.choice.reasons[-1]
 
     def test_where_a_look_would_tell_nothing_they_are_not_trusted(self) -> None:
         found = ask(public=SMALL, expected_rows=500)
-        assert chosen(found) == "gem_pub"
+        assert chosen(found) != "pep_pub"
         assert "too much to trust" in against(found)["pep_pub"]
 
     def test_it_is_left_out_where_nothing_can_use_it(self) -> None:
