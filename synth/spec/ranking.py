@@ -174,8 +174,8 @@ def _reweighted(setting: Setting) -> Candidate:
     error = setting.protection.rows / math.sqrt(2 * paid) / setting.rows
     return Candidate(
         PepPub(name="pep_pub", screen=screen),
-        "weights on public rows that have every column left less error than anything without them, at "
-        "all budgets (ADULT, ACS; docs/mechanisms.md); since they err badly where kinds of rows are "
+        "weights on public rows that have every column left half of the mean error of anything without "
+        "them on ACS and, at epsilon 1, as much on ADULT; since they err badly where kinds of rows are "
         f"missing, {screen.share:.0%} of the budget first pays to learn whether they can fit",
         refusal=None
         if error <= SCREENED * screen.max_error
