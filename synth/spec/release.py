@@ -81,17 +81,17 @@ class AskedRelease(Spec):
                 )
         return self
 
+    @property
+    def rows(self) -> int | None:
+        """How many synthetic rows are released; none by a mechanism that answers only."""
+        return (self.outputs.rows or DEFAULT_ROWS) if self.mechanism.releases_rows else None
+
 
 class ReleaseSpec(AskedRelease):
     """Everything that decides what a release computes."""
 
     mechanism: Mechanism
     """How it is computed, with the mechanism's parameters."""
-
-    @property
-    def rows(self) -> int | None:
-        """How many synthetic rows are released; none by a mechanism that answers only."""
-        return (self.outputs.rows or DEFAULT_ROWS) if self.mechanism.releases_rows else None
 
 
 class ReleaseRequest(AskedRelease):
