@@ -8,7 +8,7 @@ from synth.spec.mechanism.base import NamedSpec
 class Auto(NamedSpec):
     """Chooses a mechanism by what is declared and asked, never by the rows; the preview says why."""
 
-    paper: ClassVar[str] = "the mechanism's that is chosen, by what was measured in 2026"
+    paper: ClassVar[str] = "Paper and parameters are those of the mechanism that is chosen"
     query_types: ClassVar[tuple[str, ...]] = (
         "marginals",
         "ranges",
