@@ -22,9 +22,10 @@ a cell has no figures, it says why:
 - *one weight per combination*: the table has more combinations of values than a histogram can hold;
 - *public data*: the set has none;
 - *groups*: the mechanism is for two linked tables, see [households.md](households.md);
-- *not measured*: it would run; nobody has done it, or it took too long.
+- *not measured*: no run has finished so far.
 
-`make bench-games` measures the games and the graphical models alone, beside `gem_plus`.
+Figures may come from different states of the code; products.md says where. `make bench-games` measures
+the games and the graphical models alone, beside `gem_plus`.
 """
 
 
