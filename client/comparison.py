@@ -55,7 +55,7 @@ def read_answers(path: Path) -> dict[frozenset[str], list[Answer]]:
     """The answers of a release, by the columns of their cross table."""
     tables: dict[frozenset[str], list[Answer]] = {}
     for line in read_rows(path):
-        answer = Answer.model_validate({**line, "standard_error": line["standard_error"] or None})
+        answer = Answer.model_validate({name: cell or None for name, cell in line.items()})
         tables.setdefault(frozenset(_cells(answer.query)), []).append(answer)
     return tables
 

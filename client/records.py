@@ -173,6 +173,9 @@ class Answer(Record):
     fraction: float
     count: float
     standard_error: float | None = None
+    """Of the fraction, where it is known."""
+    count_standard_error: float | None = None
+    """Of the count, where it is known."""
 
 
 class Event(Record):

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from service.storage import Storage, StoredContent
-from synth.models.released import AnswerTable
+from synth.models.released import COLUMNS, AnswerTable
 from synth.run import Release
 from synth.spec.schema import CategoricalColumn, Column, Schema
 from synth.spec.two_level import LinkedSchema
@@ -125,23 +125,14 @@ def rows_as_csv(schema: Schema, rows: Chunk) -> Iterator[bytes]:
 
 def answers_as_csv(answers: AnswerTable) -> Iterator[bytes]:
     """The answers as a CSV file that is safe to open in a spreadsheet."""
-    yield b"item,query,fraction,count,standard_error\n"
+    yield f"{','.join(COLUMNS)}\n".encode()
     for first in range(0, len(answers.items), _ROWS_AT_ONCE):
         buffer = io.StringIO()
         csv.writer(buffer, lineterminator="\n").writerows(
             (escaped(item), escaped(query), *numbers)
-            for item, query, *numbers in _lines(answers, first, first + _ROWS_AT_ONCE)
+            for item, query, *numbers in answers.lines(slice(first, first + _ROWS_AT_ONCE))
         )
         yield buffer.getvalue().encode()
-
-
-def _lines(answers: AnswerTable, first: int, last: int) -> Iterator[tuple[Any, ...]]:
-    span = slice(first, last)
-    fractions, counts = answers.fractions[span].tolist(), answers.counts[span].tolist()
-    errors = [None] * len(fractions)
-    if answers.standard_errors is not None:
-        errors = answers.standard_errors[span].tolist()
-    return zip(answers.items[span], answers.queries[span], fractions, counts, errors, strict=True)
 
 
 def _escaped_column(column: Column) -> Column:
@@ -161,17 +152,23 @@ def _rows_as_parquet(schema: Schema, rows: Chunk, folder: Path) -> Iterator[byte
 
 
 def _answers_as_parquet(answers: AnswerTable, folder: Path) -> Iterator[bytes]:
-    errors = answers.standard_errors
-    columns = {
-        "item": pa.array(answers.items, pa.string()),
-        "query": pa.array(answers.queries, pa.string()),
-        "fraction": pa.array(answers.fractions, pa.float64()),
-        "count": pa.array(answers.counts, pa.float64()),
-        "standard_error": pa.nulls(len(answers.items), pa.float64())
-        if errors is None
-        else pa.array(errors, pa.float64()),
-    }
-    return _by_way_of_a_file(lambda file: pq.write_table(pa.table(columns), file), folder)
+    numbers = (
+        answers.fractions,
+        answers.counts,
+        answers.standard_errors,
+        answers.count_standard_errors,
+    )
+    columns = [
+        *(pa.array(texts, pa.string()) for texts in (answers.items, answers.queries)),
+        *(
+            pa.nulls(len(answers.items), pa.float64())
+            if each is None
+            else pa.array(each, pa.float64())
+            for each in numbers
+        ),
+    ]
+    table = pa.table(columns, names=COLUMNS)
+    return _by_way_of_a_file(lambda file: pq.write_table(table, file), folder)
 
 
 def _by_way_of_a_file(write: Callable[[BinaryIO], None], folder: Path) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ from uuid import UUID
 from service.context import Context
 from service.releases import repository
 from service.releases.schemas import Question
-from synth.models.released import ReleasedModel
+from synth.models.released import COLUMNS, ReleasedModel
 from synth.spec.two_level import LinkedSchema
 from worker.artifacts import MODEL, rows_as_csv, with_numbered_groups
 
@@ -27,26 +27,7 @@ class ModelShelf:
         """Answers to a workload, one for each query."""
         question = Question.model_validate_json(json.dumps({"workload": workload}))
         answers = self._model(release_id).answer(question.workload)
-        errors: list[float | None] = [None] * len(answers.items)
-        if answers.standard_errors is not None:
-            errors = answers.standard_errors.tolist()
-        return [
-            {
-                "item": item,
-                "query": query,
-                "fraction": fraction,
-                "count": count,
-                "standard_error": error,
-            }
-            for item, query, fraction, count, error in zip(
-                answers.items,
-                answers.queries,
-                answers.fractions.tolist(),
-                answers.counts.tolist(),
-                errors,
-                strict=True,
-            )
-        ]
+        return [dict(zip(COLUMNS, line, strict=True)) for line in answers.lines()]
 
     def sample(self, release_id: UUID, rows: int) -> str:
         """Fresh rows as CSV, others at every call; individuals with their groups, if there are such."""

@@ -177,8 +177,11 @@ def answers(
         show_json(found)
         return
     show_table(
-        ["query", "share", "count", "standard error"],
-        ((each.query, each.fraction, each.count, each.standard_error) for each in found),
+        ["query", "share", "standard error", "count", "standard error"],
+        (
+            (each.query, each.fraction, each.standard_error, each.count, each.count_standard_error)
+            for each in found
+        ),
     )
 
 

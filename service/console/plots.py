@@ -118,14 +118,18 @@ def _columns_of(
 
 
 def _answer(row: Mapping[str, str]) -> ModelAnswer:
-    error = row["standard_error"]
     return ModelAnswer(
         item=row["item"],
         query=row["query"],
         fraction=float(row["fraction"]),
         count=float(row["count"]),
-        standard_error=float(error) if error else None,
+        standard_error=_known(row["standard_error"]),
+        count_standard_error=_known(row["count_standard_error"]),
     )
+
+
+def _known(error: str) -> float | None:
+    return float(error) if error else None
 
 
 def _end(fraction: float, error: float | None) -> float:

@@ -195,7 +195,9 @@ class ModelAnswer(View):
     count: float
     """The answer as a number of them."""
     standard_error: float | None
-    """Of the fraction, where it is known."""
+    """Of the fraction, where it is known: with the noise of the number of rows, if that is private."""
+    count_standard_error: float | None
+    """Of the count, where it is known."""
 
 
 class ModelAnswers(View):

@@ -19,6 +19,8 @@ class Answers:
 
     values: NDArray[np.float64]
     standard_errors: NDArray[np.float64] | None = None
+    count_standard_errors: NDArray[np.float64] | None = None
+    """Of the answers as counts: less than the rows times the above, where their number is noisy."""
 
 
 class Model(Protocol):

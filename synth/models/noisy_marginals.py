@@ -4,6 +4,13 @@ Overlapping marginals are made consistent by generalised least squares. A table 
 orthogonal parts, one for each subset S of A: sum A over the attributes outside S, then subtract the
 mean along every attribute of S. Noise of equal variance stays uncorrelated between the parts, so
 least squares is a weighted mean for each S alone, with weight 1 / (sigma_A^2 prod sizes(A \\ S)).
+
+A fraction f = c / n_hat has the noise of the count c and that of the number of rows n_hat, where that
+is private. To first order (the delta method) its variance is
+(var(c) + f^2 var(n_hat) - 2 f cov(c, n_hat)) / n_hat^2. Counts that are answered as measured do not
+depend on n_hat. Least squares takes n_hat as the measurement of S = (), with weight 1 / var(n_hat), so
+that part has the covariance var(n_hat) V / var(n_hat) = V with it, where V is the part's variance. No
+other part knows n_hat, so a cell of A, which gets 1 / prod sizes(A) of it, has V / prod sizes(A).
 """
 
 import math
@@ -43,6 +50,16 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """The counts of a marginal; all of its cells have the same variance and covariance."""
+
+    counts: Table
+    variance: float
+    covariance: float
+    """Of a count with the number of rows."""
+
+
+@dataclass(frozen=True)
 class NoisyMarginals:
     """Measured marginals, answered as they are or made consistent."""
 
@@ -65,12 +82,14 @@ class NoisyMarginals:
 
     def answer(self, queries: QuerySet) -> Answers:
         """Answers as fractions with standard errors. Unbiased, so small ones may be negative."""
-        values, errors = [], []
+        values, errors, count_errors = [], [], []
         for group in queries.groups:
-            counts, sigma = self._marginal(group.attributes)
-            values.append(counts.ravel() / self.rows)
-            errors.append(np.full(group.size, sigma / self.rows))
-        return Answers(np.concatenate(values), np.concatenate(errors))
+            estimate = self._marginal(group.attributes)
+            fractions = estimate.counts.ravel() / self.rows
+            values.append(fractions)
+            errors.append(self._fraction_errors(fractions, estimate))
+            count_errors.append(np.full(group.size, math.sqrt(estimate.variance)))
+        return Answers(np.concatenate(values), np.concatenate(errors), np.concatenate(count_errors))
 
     def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
         """Refused: answers do not make a distribution."""
@@ -101,7 +120,13 @@ class NoisyMarginals:
         )
         return cls(rows, float(arrays["rows_sigma"]), marginals, bool(arrays["consistent"]))
 
-    def _marginal(self, attributes: tuple[str, ...]) -> tuple[Table, float]:
+    def _fraction_errors(self, fractions: Table, estimate: Estimate) -> Table:
+        """By the delta method, at the fraction that the noisy one stands for: one from 0 to 1."""
+        share = np.clip(fractions, 0, 1)
+        of_rows = share**2 * self.rows_sigma**2 - 2 * share * estimate.covariance
+        return np.asarray(np.sqrt(estimate.variance + of_rows) / self.rows)
+
+    def _marginal(self, attributes: tuple[str, ...]) -> Estimate:
         if not any(set(attributes) <= set(m.attributes) for m in self.marginals):
             raise SpecError(
                 f"no measured marginal covers ({', '.join(attributes)}); this release answers only "
@@ -109,16 +134,17 @@ class NoisyMarginals:
             )
         return self._reconstruct(attributes) if self.consistent else self._best_sum(attributes)
 
-    def _best_sum(self, attributes: tuple[str, ...]) -> tuple[Table, float]:
+    def _best_sum(self, attributes: tuple[str, ...]) -> Estimate:
         """The covering measurement with the least noise, summed over its other attributes."""
         covering = [m for m in self.marginals if set(attributes) <= set(m.attributes)]
-        noise = [
-            m.sigma * math.sqrt(self._cells(set(m.attributes) - set(attributes))) for m in covering
+        variances = [
+            m.sigma**2 * self._cells(set(m.attributes) - set(attributes)) for m in covering
         ]
-        best = int(np.argmin(noise))
-        return _sum_to(covering[best].counts, covering[best].attributes, attributes), noise[best]
+        best = int(np.argmin(variances))
+        counts = _sum_to(covering[best].counts, covering[best].attributes, attributes)
+        return Estimate(counts, variances[best], 0.0)
 
-    def _reconstruct(self, attributes: tuple[str, ...]) -> tuple[Table, float]:
+    def _reconstruct(self, attributes: tuple[str, ...]) -> Estimate:
         """Add up the parts of all subsets, each spread evenly over the attributes it lacks."""
         total = np.zeros([self.domain.size_of[name] for name in attributes])
         variance = 0.0
@@ -129,7 +155,7 @@ class NoisyMarginals:
             total += part.table.reshape(shape) / spread
             centred = math.prod(1 - 1 / self.domain.size_of[name] for name in subset)
             variance += part.variance * centred / spread**2
-        return total, math.sqrt(variance)
+        return Estimate(total, variance, self._parts[()].variance / self._cells(set(attributes)))
 
     @cached_property
     def _parts(self) -> dict[tuple[str, ...], Part]:

@@ -1,7 +1,7 @@
 """A released model: answers further questions and draws more rows, at no further cost."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -43,6 +43,9 @@ KINDS: dict[str, type[Model]] = {
 }
 """Every model that can be saved, by the name it is saved under."""
 
+COLUMNS = ("item", "query", "fraction", "count", "standard_error", "count_standard_error")
+"""Of a table of answers, in this order wherever it is written."""
+
 
 @dataclass(frozen=True)
 class AnswerTable:
@@ -54,6 +57,24 @@ class AnswerTable:
     counts: NDArray[np.float64]
     standard_errors: NDArray[np.float64] | None
     """Of the fractions, where they are known."""
+    count_standard_errors: NDArray[np.float64] | None
+    """Of the counts, where they are known."""
+
+    def lines(self, span: slice = slice(None)) -> Iterator[tuple[Any, ...]]:
+        """What `COLUMNS` names, query by query; None for an error that is not known."""
+        items = self.items[span]
+        unknown = [None] * len(items)
+        return zip(
+            items,
+            self.queries[span],
+            self.fractions[span].tolist(),
+            self.counts[span].tolist(),
+            unknown if self.standard_errors is None else self.standard_errors[span].tolist(),
+            unknown
+            if self.count_standard_errors is None
+            else self.count_standard_errors[span].tolist(),
+            strict=True,
+        )
 
 
 @dataclass(frozen=True)
@@ -75,6 +96,7 @@ class ReleasedModel:
             fractions=answers.values / self._wholes(queries),
             counts=answers.values * self.rows,
             standard_errors=answers.standard_errors,
+            count_standard_errors=answers.count_standard_errors,
         )
 
     def _wholes(self, queries: QuerySet) -> NDArray[np.float64]:

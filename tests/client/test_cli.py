@@ -339,8 +339,10 @@ class TestReleases:
 
     def test_a_model_is_asked(self, play: Play, spec: Path) -> None:
         item = {"item": "sex", "query": "sex=F", "fraction": 0.5, "count": 10.0}
+        item |= {"standard_error": 0.25, "count_standard_error": 2.5}
         script = play(answer({"items": [item], "next": None}))
-        assert "sex=F" in run("release", "answers", "r1", spec)[1]
+        line = run("release", "answers", "r1", spec)[1].splitlines()[1]
+        assert line.split() == ["sex=F", "0.5", "0.25", "10", "2.5"]
         assert script.bodies == [{"workload": SPEC["workload"]}]
         spec.write_text("{}")
         assert run("release", "answers", "r1", spec)[0] == 2

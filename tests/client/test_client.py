@@ -65,11 +65,13 @@ class TestCalls:
             "query": "sex=F",
             "fraction": 0.5,
             "count": 10.0,
-            "standard_error": None,
+            "standard_error": 0.02,
+            "count_standard_error": 0.1,
         }
         script = Script(answer({"items": [item], "next": None}))
         found = script.client().releases.answers("r1", SPEC["workload"])
         assert (found[0].query, found[0].fraction) == ("sex=F", 0.5)
+        assert (found[0].standard_error, found[0].count_standard_error) == (0.02, 0.1)
         assert script.bodies == [{"workload": SPEC["workload"]}]
 
     def test_rows_are_drawn_as_csv(self) -> None:

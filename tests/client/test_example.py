@@ -93,11 +93,11 @@ class TestComparison:
 
     def test_answers_and_rows_tell_the_same(self, tmp_path: Path) -> None:
         (tmp_path / "answers.csv").write_text(
-            "item,query,fraction,count,standard_error\n"
-            '"age,sex","age=[0, 65) & sex=F",0.1,10,\n'
-            '"age,sex","age=[0, 65) & sex=M",0.3,30,\n'
-            '"age,sex","age=[65, 99] & sex=F",0.6,60,0.01\n'
-            "sex,sex=F,0.7,70,\n"
+            "item,query,fraction,count,standard_error,count_standard_error\n"
+            '"age,sex","age=[0, 65) & sex=F",0.1,10,,\n'
+            '"age,sex","age=[0, 65) & sex=M",0.3,30,,\n'
+            '"age,sex","age=[65, 99] & sex=F",0.6,60,0.01,0.5\n'
+            "sex,sex=F,0.7,70,,\n"
         )
         (tmp_path / "rows.csv").write_text("age,sex\n" + "3,F\n" + "64,M\n" * 3 + "65,F\n" * 6)
         share = Share("", {"age": "[0, 65)"}, {"sex": "F"})

@@ -8,7 +8,8 @@ from synth.models.noisy_marginals import NoisyMarginal, NoisyMarginals
 from synth.queries import Marginal, QuerySet, compile_workload
 from synth.run import run
 from synth.spec.errors import SpecError
-from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows, release
+from synth.spec.population import Protection
+from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table, random_rows, release
 
 SIZES = {"a": 2, "b": 3, "c": 4}
 SCHEMA = coded_schema(SIZES)
@@ -50,17 +51,24 @@ def test_consistent_answers_are_the_least_squares_solution() -> None:
     solution, *_ = np.linalg.lstsq(matrix, np.concatenate(target))
     covariance = np.linalg.pinv(matrix.T @ matrix)
     answers = model.answer(ALL)
-    assert answers.standard_errors is not None
-    for group, values, errors in zip(
-        ALL.groups, ALL.split(answers.values), ALL.split(answers.standard_errors), strict=True
+    assert answers.standard_errors is not None and answers.count_standard_errors is not None
+    for group, values, errors, count_errors in zip(
+        ALL.groups,
+        ALL.split(answers.values),
+        ALL.split(answers.standard_errors),
+        ALL.split(answers.count_standard_errors),
+        strict=True,
     ):
         axes = [DOMAIN.names.index(n) for n in group.attributes]
         index = np.ravel_multi_index([cells[i] for i in axes], [SIZES[n] for n in group.attributes])
         rows = np.eye(group.size)[:, index]
         np.testing.assert_allclose(values * 400, rows @ solution, atol=1e-6)
-        np.testing.assert_allclose(
-            errors * 400, np.sqrt(np.diag(rows @ covariance @ rows.T)), rtol=1e-6
-        )
+        variances = np.diag(rows @ covariance @ rows.T)
+        np.testing.assert_allclose(count_errors, np.sqrt(variances), rtol=1e-6)
+        # The first target is the number of rows over its scale; solutions are linear in targets.
+        with_rows = rows @ covariance @ matrix[0] * 2.0
+        fractions = variances + (values * 2.0) ** 2 - 2 * values * with_rows
+        np.testing.assert_allclose(errors * 400, np.sqrt(fractions), rtol=1e-6)
 
 
 def test_a_public_total_is_met_exactly() -> None:
@@ -71,35 +79,83 @@ def test_a_public_total_is_met_exactly() -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("protection", [ADD_REMOVE, REPLACE_ONE], ids=lambda each: each.relation)
 @pytest.mark.parametrize("consistent", [True, False])
-def test_standard_errors_are_true(consistent: bool) -> None:
-    """Over many releases, errors divided by their standard error have variance one."""
+def test_standard_errors_are_true(consistent: bool, protection: Protection) -> None:
+    """Over many releases, errors divided by their standard error have variance one.
+
+    One cell holds nearly all rows: if the number of rows is private, its fraction is much less
+    certain than its count.
+    """
     spec = release({"name": "gaussian", "consistent": consistent}, budget={"rho": 0.05})
-    table = coded_table(SCHEMA, ROWS)
+    table = coded_table(SCHEMA, [[0, 0, 0]] * 2700 + random_rows(SIZES, 300))
     true = compile_workload(spec.workload, SCHEMA).count(table)
     scores = []
-    for _ in range(400):
-        done = run(spec, table, protection=ADD_REMOVE, delta=1e-9)
-        assert done.answers is not None and done.answers.standard_errors is not None
-        errors = done.answers.standard_errors * done.model.rows
-        scores.append((done.answers.counts - true) / errors)
+    for _ in range(200):
+        answers = run(spec, table, protection=protection, delta=1e-9).answers
+        assert answers is not None
+        assert answers.standard_errors is not None and answers.count_standard_errors is not None
+        scores.append(
+            [
+                (answers.fractions - true / 3000) / answers.standard_errors,
+                (answers.counts - true) / answers.count_standard_errors,
+            ]
+        )
     variance = np.square(scores).mean(axis=0)
     mean = np.mean(scores, axis=0)
-    # 26 cells, 400 runs: six standard deviations are 0.43 for a variance and 0.3 for a mean.
-    assert np.all(np.abs(variance - 1) < 0.43)
-    assert np.all(np.abs(mean) < 0.3)
+    # 52 values, 200 runs: six standard deviations are 0.6 for a variance and 0.43 for a mean.
+    assert np.all(np.abs(variance - 1) < 0.6)
+    assert np.all(np.abs(mean) < 0.43)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("rows_sigma", [0.0, 30.0])
+@pytest.mark.parametrize("consistent", [True, False])
+def test_what_counts_share_with_the_number_of_rows_is_taken_into_account(
+    consistent: bool, rows_sigma: float
+) -> None:
+    """With scales at which forgetting the covariance would show: by 0.3 of the variance."""
+    rng = np.random.default_rng(3)
+    true, asked = np.array([9000.0, 1000.0]), QuerySet([Marginal.of(["a"], DOMAIN)])
+    scores = []
+    for _ in range(3000):
+        marginal = NoisyMarginal(("a",), true + rng.normal(0, 15.0, 2), 15.0)
+        rows = 10_000 + round(rng.normal(0, rows_sigma))
+        found = NoisyMarginals(rows, rows_sigma, (marginal,), consistent).answer(asked)
+        assert found.standard_errors is not None
+        scores.append((found.values - true / 10_000) / found.standard_errors)
+    # Six standard deviations of the variance.
+    assert np.all(np.abs(np.square(scores).mean(axis=0) - 1) < 6 * np.sqrt(2 / 3000))
+
+
+def test_a_large_fraction_is_less_certain_than_its_count_unless_the_rows_are_public() -> None:
+    marginals = (NoisyMarginal(("a",), np.array([360.0, 40.0]), 3.0),)
+    asked = QuerySet([Marginal.of(["a"], DOMAIN)])
+    for rows_sigma, expected in ((0.0, [3.0, 3.0]), (20.0, [18.2483, 3.6056])):
+        found = NoisyMarginals(400, rows_sigma, marginals, consistent=False).answer(asked)
+        assert found.standard_errors is not None and found.count_standard_errors is not None
+        np.testing.assert_allclose(found.standard_errors * 400, expected, rtol=1e-4)
+        np.testing.assert_allclose(found.count_standard_errors, 3.0)
+
+
+def test_a_fraction_out_of_bounds_is_taken_for_the_nearest_one() -> None:
+    marginals = (NoisyMarginal(("a",), np.array([500.0, -100.0]), 3.0),)
+    model = NoisyMarginals(400, 20.0, marginals, consistent=False)
+    errors = model.answer(QuerySet([Marginal.of(["a"], DOMAIN)])).standard_errors
+    np.testing.assert_allclose(errors * 400, [np.hypot(3.0, 20.0), 3.0])
 
 
 def test_consistency_lowers_the_error() -> None:
     rng = np.random.default_rng(2)
     sigmas = dict.fromkeys(PAIRS, 5.0)
     marginals = noisy(sigmas, rng)
-    errors = [
-        NoisyMarginals(400, 0.0, marginals, consistent=c).answer(ALL).standard_errors
-        for c in (True, False)
-    ]
-    assert errors[0] is not None and errors[1] is not None
-    assert np.all(errors[0] < errors[1])
+    best, raw = (
+        NoisyMarginals(400, 0.0, marginals, consistent=c).answer(ALL) for c in (True, False)
+    )
+    assert best.standard_errors is not None and raw.standard_errors is not None
+    assert best.count_standard_errors is not None and raw.count_standard_errors is not None
+    assert np.all(best.standard_errors < raw.standard_errors)
+    assert np.all(best.count_standard_errors < raw.count_standard_errors)
 
 
 def test_what_was_not_measured_is_not_answered() -> None:

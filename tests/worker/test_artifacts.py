@@ -4,19 +4,31 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.storage import open_storage
 from synth.models.released import AnswerTable
+from synth.run import run
 from synth.spec.schema import Schema
 from synth.spec.two_level import LinkedSchema, TwoLevelSchema
 from synth.table import Chunk, draw_values
 from synth.table.linking import draw_groups, unlink
+from tests.support import ADD_REMOVE, coded_schema, coded_table, release
 from worker import artifacts
-from worker.artifacts import answers_as_csv, escaped, rows_as_csv, with_numbered_groups
+from worker.artifacts import (
+    answers_as_csv,
+    escaped,
+    rows_as_csv,
+    with_numbered_groups,
+    write_artifacts,
+)
 
 COLOUR = {"type": "categorical", "values": ["=red", "blue"], "other": "@"}
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -88,12 +100,43 @@ def test_no_rows_are_a_header() -> None:
 
 def test_answers() -> None:
     table = AnswerTable(
-        ["=a,b", "c"], ["=a=1 & b=2", 'c="x"'], np.array([0.25, -0.5]), np.array([5.0, -10]), None
+        items=["=a,b", "c"],
+        queries=["=a=1 & b=2", 'c="x"'],
+        fractions=np.array([0.25, -0.5]),
+        counts=np.array([5.0, -10]),
+        standard_errors=None,
+        count_standard_errors=None,
     )
     header, first, second = csv.reader(io.StringIO(b"".join(answers_as_csv(table)).decode()))
-    assert header == ["item", "query", "fraction", "count", "standard_error"]
-    assert first == ["'=a,b", "'=a=1 & b=2", "0.25", "5.0", ""]
-    assert second == ["c", 'c="x"', "-0.5", "-10.0", ""]
+    assert header == [
+        *("item", "query", "fraction", "count", "standard_error", "count_standard_error")
+    ]
+    assert first == ["'=a,b", "'=a=1 & b=2", "0.25", "5.0", "", ""]
+    assert second == ["c", 'c="x"', "-0.5", "-10.0", "", ""]
+    with_errors = replace(
+        table,
+        standard_errors=np.array([0.125, 0.25]),
+        count_standard_errors=np.array([1.0, 2.0]),
+    )
+    _, *lines = csv.reader(io.StringIO(b"".join(answers_as_csv(with_errors)).decode()))
+    assert [line[4:] for line in lines] == [["0.125", "1.0"], ["0.25", "2.0"]]
+
+
+def test_both_formats_hold_the_same_answers(tmp_path: Path) -> None:
+    schema = coded_schema({"a": 2, "b": 3})
+    outputs = {"formats": ["csv", "parquet"]}
+    spec = release({"name": "gaussian"}, outputs=outputs)
+    done = run(spec, coded_table(schema, [[0, 1]] * 50), protection=ADD_REMOVE, delta=1e-9)
+    storage = open_storage(f"file://{tmp_path}")
+    written = write_artifacts(storage, done, outputs["formats"], folder=tmp_path)
+    content = {name: b"".join(storage.read(each.stored.key)) for name, each in written.items()}
+    table = pq.read_table(io.BytesIO(content["answers.parquet"])).to_pylist()
+    lines = list(csv.DictReader(io.StringIO(content["answers.csv"].decode())))
+    assert [{name: str(value) for name, value in row.items()} for row in table] == lines
+    assert done.answers is not None and done.answers.count_standard_errors is not None
+    assert np.all(done.answers.count_standard_errors > 0)
+    written_errors = [float(line["count_standard_error"]) for line in lines]
+    assert written_errors == done.answers.count_standard_errors.tolist()
 
 
 def make_groups(count: int) -> tuple[LinkedSchema, Chunk]:

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -252,19 +253,22 @@ class _Answers:
     """How many answers there are, and how noisy, where that is known."""
 
     number: int
-    errors: tuple[float, float, float] | None
-    """The smallest, the median and the largest standard error, as fractions of the rows."""
+    errors: list[tuple[str, float, float]] | None
+    """The smallest, the median and the largest standard error: of the fractions, of the counts."""
 
 
 def _answers(release: Release) -> _Answers | None:
     answers = release.answers
     if answers is None:
         return None
-    errors = answers.standard_errors
-    if errors is None:
-        return _Answers(len(answers.items), None)
-    ordered = sorted(errors.tolist())
-    return _Answers(len(ordered), (ordered[0], ordered[len(ordered) // 2], ordered[-1]))
+    number = len(answers.items)
+    if answers.standard_errors is None or answers.count_standard_errors is None:
+        return _Answers(number, None)
+    fractions, counts = np.sort(answers.standard_errors), np.sort(answers.count_standard_errors)
+    positions = {"Smallest": 0, "Median": number // 2, "Largest": -1}
+    return _Answers(
+        number, [(name, float(fractions[i]), float(counts[i])) for name, i in positions.items()]
+    )
 
 
 @dataclass(frozen=True)

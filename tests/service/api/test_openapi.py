@@ -32,7 +32,14 @@ FIRST, EVERY = 80, 20
 NEEDS_NO_KEY = {"/healthz", "/readyz"}
 ANSWERS = {
     ANSWER: [
-        {"item": "sex", "query": "sex=F", "fraction": 0.5, "count": 1.0, "standard_error": None}
+        {
+            "item": "sex",
+            "query": "sex=F",
+            "fraction": 0.5,
+            "count": 1.0,
+            "standard_error": None,
+            "count_standard_error": None,
+        }
     ],
     SAMPLE: CSV.decode(),
 }

@@ -168,7 +168,14 @@ def worker(broker_url: str, answers: dict[str, Any]) -> Iterator[list[list[Any]]
 
 @celery_is_behind
 def test_answers_come_from_a_worker(api: Api, finished: str, valkey_server: ValkeyServer) -> None:
-    row = {"item": "sex", "query": "sex=F", "fraction": 0.5, "count": 1.0, "standard_error": None}
+    row = {
+        "item": "sex",
+        "query": "sex=F",
+        "fraction": 0.5,
+        "count": 1.0,
+        "standard_error": 0.5,
+        "count_standard_error": 0.25,
+    }
     workload = [{"type": "marginals", "attributes": [["sex"]]}]
     with worker(valkey_server.url, {ANSWER: [row]}) as asked:
         answer = api.role("analyst").post(

@@ -36,7 +36,8 @@ COLUMNS = {
     "c1.bins_value": "10",
 }
 ANSWERS = (
-    b"item,query,fraction,count,standard_error\nsex,sex=F,0.4,40.0,0.01\nsex,sex=M,0.6,60.0,0.01\n"
+    b"item,query,fraction,count,standard_error,count_standard_error\n"
+    b"sex,sex=F,0.4,40.0,0.01,0.7\nsex,sex=M,0.6,60.0,0.01,0.7\n"
 )
 
 
@@ -445,6 +446,14 @@ class TestReleases:
             assert "Ask the model" in page
             assert "/datasets/" not in page
             assert "Publish" not in page
+
+    def test_shares_and_counts_have_their_own_standard_errors(
+        self, everybody: Visitor, published: str
+    ) -> None:
+        page = everybody.get(f"/releases/{published}").text
+        (line,) = re.findall(r'<tr><th scope="row">sex=F</th>(.*?)</tr>', page)
+        cells = re.findall(r"<td[^>]*>(.*?)</td>", line)
+        assert cells == ["40.00&thinsp;%", "1.00 %", "40", "0.7"]
 
     def test_without_a_worker_questions_are_not_lost_in_silence(
         self, everybody: Visitor, published: str

@@ -32,7 +32,14 @@ SCHEMA = Schema.model_validate(
 
 
 def answer(item: str, query: str, fraction: float, error: float | None = None) -> ModelAnswer:
-    return ModelAnswer(item=item, query=query, fraction=fraction, count=0, standard_error=error)
+    return ModelAnswer(
+        item=item,
+        query=query,
+        fraction=fraction,
+        count=0,
+        standard_error=error,
+        count_standard_error=None,
+    )
 
 
 def test_one_way_answers_are_shown_as_they_are() -> None:

@@ -16,6 +16,7 @@ from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
 from synth.table import Table
 from tests.support import (
+    ADD_REMOVE,
     PROTECTIONS,
     REPLACE_ONE,
     coded_schema,
@@ -28,6 +29,7 @@ from tests.synth.linked import Household, household, linked_table, two_level_sch
 from tests.worker.report.support import DELTA, Page, about, drawn_rows, made_release
 from worker.report import render
 from worker.report.columns import distributions
+from worker.report.texts import percent_at_most
 
 SIZES = {"a": 2, "b": 3, "c": 4}
 SCHEMA = coded_schema(SIZES)
@@ -117,6 +119,20 @@ def test_what_was_bought_is_shown() -> None:
         "No bound on the error was bought"
         in Page(render(made_release(SCHEMA, without), about(without))).text
     )
+
+
+@pytest.mark.parametrize("protection", [ADD_REMOVE, REPLACE_ONE], ids=lambda each: each.relation)
+def test_errors_of_shares_and_of_counts_are_told_apart(protection: Protection) -> None:
+    spec = release({"name": "gaussian"})
+    table = coded_table(SCHEMA, [[0, 0, 0]] * 600)
+    done = carry_out(spec, table, protection=protection)
+    assert done.answers is not None and done.answers.standard_errors is not None
+    assert done.answers.count_standard_errors is not None
+    text = Page(render(done, about(spec, protection))).text
+    largest = done.answers.standard_errors.max(), done.answers.count_standard_errors.max()
+    shown = f"Largest {percent_at_most(largest[0])} {largest[1]:,.1f}"
+    assert shown in re.sub(r"\s+", " ", text)
+    assert ("number of rows is noisy too" in text) == (protection == ADD_REMOVE)
 
 
 def test_the_screen_of_public_data_is_shown() -> None:
