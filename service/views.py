@@ -1,5 +1,7 @@
 """What every answer shares."""
 
+from datetime import UTC, datetime
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -7,3 +9,8 @@ class View(BaseModel):
     """An answer: the text beside a field is what the OpenAPI document says about it."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+def day_of(at: datetime) -> datetime:
+    """The midnight, in UTC, before a time: what may be told where a duration must not be."""
+    return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -14,6 +14,7 @@ from uuid import UUID
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Engine, text
 
+from service.views import day_of
 from worker.artifacts import CSV_ESCAPING, Written
 from worker.orders import Order, PublicRows
 
@@ -26,19 +27,24 @@ _ENTRIES = text("""
 
 
 def ledger_entries(engine: Engine, population_id: UUID, release_id: UUID) -> list[dict[str, Any]]:
-    """What the ledger recorded about a release so far."""
+    """What the ledger recorded about a release so far, and the hash of the last entry.
+
+    A hash covers the time of its entry. From the hash before it and what else the entry says, which a
+    release may tell, that time could be found by trying all of a day's. The last hash binds them all.
+    """
     parameters = {"population_id": population_id, "release_id": release_id}
     with engine.connect() as connection:
-        return [
-            {
-                "seq": row.seq,
-                "kind": row.kind,
-                "operation": row.operation,
-                "rho_units": row.units,
-                "hash": row.hash.hex(),
-            }
-            for row in connection.execute(_ENTRIES, parameters)
-        ]
+        rows = connection.execute(_ENTRIES, parameters).all()
+    return [
+        {
+            "seq": row.seq,
+            "kind": row.kind,
+            "operation": row.operation,
+            "rho_units": row.units,
+            "hash": row.hash.hex() if row is rows[-1] else None,
+        }
+        for row in rows
+    ]
 
 
 def complete(
@@ -76,7 +82,8 @@ def complete(
             for name, written in artifacts.items()
         },
         "csv_escaping": CSV_ESCAPING,
-        "issued_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        # The day alone: with the time of the request, it would tell how long the job took.
+        "issued_at": day_of(datetime.now(UTC)).isoformat(),
     }
 
 

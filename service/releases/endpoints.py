@@ -102,7 +102,7 @@ def list_releases(caller: Reader, context: Services, paging: Pages) -> Page[Rele
 def show(release_id: ReleaseId, caller: Reader, context: Services) -> ReleaseView:
     """A release: its state, progress, spending and artifacts."""
     with context.transaction() as work:
-        return service.view_of(work.session, service.find_visible(work.session, release_id, caller))
+        return service.show(work.session, release_id, caller)
 
 
 @router.get(
@@ -123,7 +123,9 @@ def watch(
     with context.transaction() as work:
         service.find_visible(work.session, release_id, caller)
     return StreamingResponse(
-        events.stream(context, release_id, after=last_event_id),
+        events.stream(
+            context, release_id, after=last_event_id, days_only=not service.sees_rows(caller)
+        ),
         media_type=events.MEDIA_TYPE,
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field
 
 from service.models import Artifact, ReleaseRow
-from service.views import View
+from service.views import View, day_of
 from synth.spec.base import Spec
 from synth.spec.budget import rho_of_units
 from synth.spec.choice import Choice
@@ -98,11 +98,11 @@ class ReleaseView(View):
     cancel_requested: bool
     """Whether the worker was asked to stop."""
     created_at: datetime
-    """When it was asked for."""
+    """When it was asked for; to an analyst, midnight (UTC) of that day."""
     started_at: datetime | None
-    """When a worker began."""
+    """When a worker began; null to an analyst."""
     finished_at: datetime | None
-    """When it ended."""
+    """When it ended; null to an analyst."""
 
     @classmethod
     def of(cls, row: ReleaseRow, spent_units: int, artifacts: Sequence[Artifact]) -> "ReleaseView":
@@ -124,6 +124,11 @@ class ReleaseView(View):
                 for each in artifacts
             ],
         )
+
+    def without_durations(self) -> "ReleaseView":
+        """The same for those who may not see the rows: how long a job took can depend on them."""
+        coarse = {"created_at": day_of(self.created_at), "started_at": None, "finished_at": None}
+        return self.model_copy(update=coarse)
 
 
 class ItemForecast(View):

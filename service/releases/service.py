@@ -115,25 +115,41 @@ def publish(session: Session, release_id: UUID) -> ReleaseView:
 def find_visible(session: Session, release_id: UUID, caller: Caller) -> ReleaseRow:
     """A release that the caller may see; to an analyst, others do not exist."""
     release = repository.get(session, release_id)
-    if "curator" not in caller.scopes and not repository.is_public(release):
+    if not sees_rows(caller) and not repository.is_public(release):
         raise NotFound("there is no such release")
     return release
 
 
+def show(session: Session, release_id: UUID, caller: Caller) -> ReleaseView:
+    """A release that the caller may see, with what the caller may know of it."""
+    return _shown_to(caller, view_of(session, find_visible(session, release_id, caller)))
+
+
 def view_of(session: Session, release: ReleaseRow) -> ReleaseView:
-    """A release, for display."""
+    """A release, for those who may see the rows."""
     spent = repository.spent_units(session, [release.id]).get(release.id, 0)
     return ReleaseView.of(release, spent, repository.artifacts(session, [release.id])[release.id])
 
 
 def list_page(session: Session, paging: Paging, caller: Caller) -> Page[ReleaseView]:
     """A page of the releases that the caller may see."""
-    rows = repository.page(session, paging, public_only="curator" not in caller.scopes)
+    rows = repository.page(session, paging, public_only=not sees_rows(caller))
     ids = [row.id for row in rows]
     spent, artifacts = repository.spent_units(session, ids), repository.artifacts(session, ids)
     return page_of(
-        rows, paging, lambda row: ReleaseView.of(row, spent.get(row.id, 0), artifacts[row.id])
+        rows,
+        paging,
+        lambda row: _shown_to(caller, ReleaseView.of(row, spent.get(row.id, 0), artifacts[row.id])),
     )
+
+
+def sees_rows(caller: Caller) -> bool:
+    """Whether the caller may see the data, and so also how long a job took."""
+    return "curator" in caller.scopes
+
+
+def _shown_to(caller: Caller, view: ReleaseView) -> ReleaseView:
+    return view if sees_rows(caller) else view.without_durations()
 
 
 def _find_and_resolve(

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -47,6 +48,7 @@ def test_success(stack: Stack, population: UUID, dataset: UUID) -> None:
 
 
 def test_certificate(stack: Stack, population: UUID, dataset: UUID) -> None:
+    started = datetime.now(UTC).date()
     release = stack.submit(dataset, outputs=CERTIFIED)
     run_release(stack.context, release)
     document = json.loads(stack.artifact(release, "certificate.json"))
@@ -68,7 +70,12 @@ def test_certificate(stack: Stack, population: UUID, dataset: UUID) -> None:
     chain = stack.http.get(f"/v1/populations/{population}/ledger?limit=100").json()["items"]
     hashes = {entry["seq"]: entry["hash"] for entry in chain}
     assert [each["kind"] for each in certificate["ledger"]] == ["reserve", *["operation"] * 8]
-    assert all(hashes[each["seq"]] == each["hash"] for each in certificate["ledger"])
+    *earlier, last = certificate["ledger"]
+    assert last["hash"] == hashes[last["seq"]]
+    assert all(each["hash"] is None for each in earlier), "times follow from hashes in a row"
+    issued = datetime.fromisoformat(certificate["issued_at"])
+    assert issued.timetz() == time(tzinfo=UTC)
+    assert started <= issued.date() <= datetime.now(UTC).date()
     spent = sum(e["rho_units"] for e in certificate["ledger"] if e["kind"] == "operation")
     assert certificate["rho_units"] == spent == stack.reservation(release).spent_units
     assert certificate["csv_escaping"]["prefix"] == "'"

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 import threading
 import uuid
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from service.doorbell import ANSWER, FAST, SAMPLE
 from service.embedded import ValkeyServer
 from service.releases import progress
 
-from .support import Api, problem
+from .support import Api, pages, problem
 
 CONTENT = bytes(range(256)) * 40
 celery_is_behind = pytest.mark.filterwarnings("ignore:Call to deprecated setex")
@@ -50,6 +51,33 @@ def test_events_of_a_finished_release(api: Api, finished: str) -> None:
     assert [kind for _, kind, _ in events] == ["state", "state", "progress", "state"]
     assert [data.get("state") for _, _, data in events] == ["queued", "running", None, "succeeded"]
     assert events[2][2].keys() == {"done", "total", "rho_spent", "at"}
+
+
+def test_analysts_are_told_no_time_of_day(api: Api, finished: str) -> None:
+    """How long a job took can depend on the rows: neither a release nor its events tell it."""
+    other = api.release(api.ready_dataset(api.population()), publish=True)
+    api.finish(other)
+    analyst, curator = api.role("analyst"), api.role("curator", "analyst")
+    listed = analyst.get("/v1/releases", params={"limit": "1"})
+    path = f"/v1/releases/{finished}"
+    answers = [listed, *(analyst.get(each) for each in (path, f"{path}/events"))]
+    told = [re.findall(r"\d{4}-\d\d-\d\d(T[\d:.]+)", answer.text) for answer in answers]
+    assert all(set(times) == {"T00:00:00"} for times in told), told
+    assert "T" not in base64.b64decode(listed.json()["next"], altchars=b"-_").decode()
+    shown, known = answers[1].json(), curator.get(path).json()
+    assert (shown["started_at"], shown["finished_at"]) == (None, None)
+    assert known["created_at"].startswith(shown["created_at"].partition("T")[0])
+    assert known["created_at"] < known["started_at"] <= known["finished_at"]
+    events = events_of(curator.get(f"{path}/events").text)
+    assert not any(data["at"].endswith("T00:00:00+00:00") for _, _, data in events)
+
+
+def test_pages_of_an_analyst_are_complete_and_in_order(api: Api, finished: str) -> None:
+    api.finish(api.release(api.ready_dataset(api.population()), publish=True))
+    everything = api.role("analyst").get("/v1/releases", params={"limit": "200"}).json()["items"]
+    found = pages(api.role("analyst"), "/v1/releases", limit=1)
+    assert [each["id"] for page in found for each in page] == [each["id"] for each in everything]
+    assert len(found) > 1
 
 
 def test_events_resume_where_they_broke_off(api: Api, finished: str) -> None:

@@ -446,6 +446,8 @@ class TestReleases:
             assert "Ask the model" in page
             assert "/datasets/" not in page
             assert "Publish" not in page
+            assert "Asked for" in page
+            assert not re.search(r"\d\d:\d\d", page), "a time of day"
 
     def test_shares_and_counts_have_their_own_standard_errors(
         self, everybody: Visitor, published: str
