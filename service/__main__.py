@@ -15,7 +15,6 @@ from service.errors import ServiceError
 from service.keys.service import create_key
 from service.ledger.errors import LedgerError
 from service.logging import build_logger
-from service.server import Server
 from service.upkeep import commands
 from synth.spec.budget import Budget
 from synth.spec.errors import SpecError
@@ -88,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
 def _serve(given: argparse.Namespace) -> None:
     # Only here: to build all routes takes longer than most other commands.
     from service.app import create_app
+    from service.server import Server
 
     Server(create_app(Settings()), host=given.host, port=given.port).run()
 

@@ -4,11 +4,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Annotated, cast
 
 import redis
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from fastapi import Depends, Request
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from sqlalchemy import Engine
@@ -81,12 +79,3 @@ def open_context(settings: Settings, log: FilteringBoundLogger) -> Iterator[Cont
         doorbell.close()
         broker.close()
         engine.dispose()
-
-
-# Asynchronous, like other dependencies that never wait: those that may wait are given a thread.
-async def current_context(request: Request) -> Context:
-    """The context of the application that serves this request."""
-    return cast(Context, request.app.state.context)
-
-
-Services = Annotated[Context, Depends(current_context)]

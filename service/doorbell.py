@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import redis
 from celery import Celery  # type: ignore[import-untyped]
-from fastapi.concurrency import run_in_threadpool
 from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
+from starlette.concurrency import run_in_threadpool
 from structlog.typing import FilteringBoundLogger
 
 from service.errors import NotReady

@@ -9,7 +9,8 @@ from alembic.script import ScriptDirectory
 from fastapi import APIRouter, Request, Response
 from sqlalchemy import text
 
-from service.context import Context, Services
+from service.context import Context
+from service.dependencies import Services
 from service.errors import FieldError, NotReady
 from service.keys.access import AnyKey
 from service.metrics import MEDIA_TYPE

@@ -4,10 +4,10 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from fastapi import Depends, Query
 from pydantic import ConfigDict
 from sqlalchemy import Select, select, tuple_
 from sqlalchemy.orm import aliased
@@ -35,20 +35,12 @@ class Page(View, Generic[Item]):
     """Pass it as `cursor` to get the next page; null on the last one."""
 
 
+@dataclass(frozen=True)
 class Paging:
     """What a caller asked for."""
 
-    def __init__(
-        self,
-        limit: Annotated[
-            int, Query(ge=1, le=LARGEST_LIMIT, description="Most items on one page.")
-        ] = DEFAULT_LIMIT,
-        cursor: Annotated[
-            str | None, Query(max_length=200, description="`next` of the page before.")
-        ] = None,
-    ) -> None:
-        self.limit = limit
-        self.cursor = cursor
+    limit: int = DEFAULT_LIMIT
+    cursor: str | None = None
 
     def position(self, read: Callable[[Any], Item]) -> Item | None:
         """Where to begin, in the words of the collection; None at its start."""
@@ -61,9 +53,6 @@ class Paging:
                 "the cursor is not one that this service made; use `next` of the page before",
                 errors=[FieldError(loc=["query", "cursor"], message="is not a cursor")],
             ) from None
-
-
-Pages = Annotated[Paging, Depends()]
 
 
 def encode_cursor(position: Any) -> str:

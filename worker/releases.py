@@ -19,7 +19,7 @@ from service.context import Context
 from service.ledger.errors import Closed, LeaseHeld
 from service.logging import trace_of
 from service.releases import progress, repository
-from service.releases.schemas import FINAL_STATES
+from service.releases.progress import FINAL_STATES
 from synth.privacy.journal import Journal, JournalMismatch, MemoryJournal
 from synth.run import Progress, run
 from synth.spec.errors import PublicDataTooFar, SpecError

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from service.context import Context
 from service.releases import progress as releases
 from service.releases import repository
-from service.releases.schemas import FINAL_STATES
+from service.releases.progress import FINAL_STATES
 from synth.run import Progress
 from worker.errors import Cancelled, LeaseLost
 from worker.lease import Lease, Ticker

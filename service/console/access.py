@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 
 from service.console.forms import Form, read_form
 from service.console.sessions import Session, begin, session_of
-from service.context import Services
+from service.dependencies import Services
 from service.errors import ServiceError, Unauthorized
 from service.keys import repository
 from service.keys.access import Caller, admit, refuse_without

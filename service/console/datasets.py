@@ -12,14 +12,15 @@ from service.console.forms import Form, given, repeat_key, validated
 from service.console.multipart import FileForm
 from service.console.pages import page
 from service.console.route import ConsoleRoute, explained
-from service.context import Context, Services
+from service.context import Context
 from service.datasets import endpoints as api
 from service.datasets import uploads
 from service.datasets.endpoints import DatasetId
 from service.datasets.schemas import NewDataset, NewPrivateDataset, NewPublicDataset
+from service.dependencies import Pages, Services
 from service.errors import Invalid, Problem, UnsupportedMediaType
 from service.keys.access import Caller
-from service.pagination import LARGEST_LIMIT, Pages, Paging
+from service.pagination import LARGEST_LIMIT, Paging
 from service.populations import endpoints as populations
 
 router = APIRouter(prefix="/console/datasets", route_class=ConsoleRoute)

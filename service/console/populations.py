@@ -10,12 +10,12 @@ from service.console.access import Admin, AnyVisitor, Curator, Posted
 from service.console.forms import Form, given, number, repeat_key, validated
 from service.console.pages import page
 from service.console.route import ConsoleRoute, explained
-from service.context import Context, Services
+from service.context import Context
+from service.dependencies import Pages, PopulationId, Services
 from service.keys.access import Caller
 from service.ledger import endpoints as ledger
-from service.pagination import Pages, Paging
+from service.pagination import Paging
 from service.populations import endpoints as api
-from service.populations.schemas import PopulationId
 from synth.spec.population import Population
 
 router = APIRouter(prefix="/console/populations", route_class=ConsoleRoute)

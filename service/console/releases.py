@@ -13,19 +13,20 @@ from service.console.access import Analyst, Curator, Posted, Reader
 from service.console.forms import Form, number, repeat_key, validated
 from service.console.pages import page
 from service.console.route import ConsoleRoute, explained
-from service.context import Context, Services
+from service.context import Context
 from service.datasets import endpoints as datasets
 from service.datasets import repository as dataset_rows
 from service.datasets.schemas import schema_of
+from service.dependencies import Pages, Services
 from service.errors import Problem
 from service.keys.access import Caller
-from service.pagination import LARGEST_LIMIT, Pages, Paging
+from service.pagination import LARGEST_LIMIT, Paging
 from service.populations import endpoints as populations
 from service.releases import endpoints as api
 from service.releases import repository as releases
 from service.releases.endpoints import ArtifactName, ReleaseId
+from service.releases.progress import FINAL_STATES
 from service.releases.schemas import (
-    FINAL_STATES,
     MAX_SAMPLE_ROWS,
     ModelAnswers,
     Question,

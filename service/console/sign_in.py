@@ -7,7 +7,7 @@ from service.console import sessions
 from service.console.access import AnyVisitor, CurrentSession, Posted
 from service.console.pages import page
 from service.console.route import SIGN_IN, ConsoleRoute, explained
-from service.context import Services
+from service.dependencies import Services
 from service.errors import Unauthorized
 from service.keys.access import admit
 from service.keys.service import find_key

@@ -5,13 +5,14 @@ from uuid import UUID
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
-from service.context import Context, Services
+from service.context import Context
 from service.datasets import repository, service, uploads
 from service.datasets.schemas import DatasetSummary, DatasetView, NewDataset, TableName
+from service.dependencies import Pages, Services
 from service.errors import TooLarge
 from service.idempotency import OptionalKey, attempt
 from service.keys.access import Curator
-from service.pagination import Page, Pages
+from service.pagination import Page
 from service.problems import documented
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import URL
 
 from service.db.engine import open_engine
@@ -13,6 +11,10 @@ _SCRIPTS = Path(__file__).resolve().parents[2] / "migrations"
 
 def migrate(url: str | URL, *, target: str = "head") -> None:
     """Move the database to revision `target`, up or down; safe to call from several processes."""
+    # Only here: whoever opens a database that exists already need not load all this.
+    from alembic import command
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")

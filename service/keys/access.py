@@ -10,7 +10,8 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from redis.exceptions import RedisError
 
-from service.context import Context, Services
+from service.context import Context
+from service.dependencies import Services
 from service.errors import ScopeMissing, TooManyRequests, Unauthorized
 from service.keys.limiter import take_token
 from service.keys.schemas import Scope

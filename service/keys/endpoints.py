@@ -5,13 +5,13 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path
 
-from service.context import Services
+from service.dependencies import Pages, Services
 from service.keys import repository
 from service.keys.access import Admin
 from service.keys.schemas import CreatedKey, KeyView, NewKey
 from service.keys.service import create_key, revoke_key
 from service.models import ApiKey
-from service.pagination import Page, Pages, page_of
+from service.pagination import Page, page_of
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"])
 

@@ -6,14 +6,13 @@ from uuid import UUID
 
 from fastapi import APIRouter
 
-from service.context import Services
+from service.dependencies import Pages, PopulationId, Services
 from service.keys.access import Curator
 from service.ledger import repository
 from service.ledger.chain import verify_chain
 from service.ledger.records import AuditEntry
-from service.pagination import Page, Pages, encode_cursor
+from service.pagination import Page, encode_cursor
 from service.populations.repository import get as get_population
-from service.populations.schemas import PopulationId
 from service.views import View
 from synth.spec.budget import rho_of_units
 

@@ -2,12 +2,12 @@
 
 from fastapi import APIRouter, Request, Response
 
-from service.context import Services
+from service.dependencies import Pages, PopulationId, Services
 from service.idempotency import OptionalKey, attempt
 from service.keys.access import Admin, AnyKey
-from service.pagination import Page, Pages
+from service.pagination import Page
 from service.populations import service
-from service.populations.schemas import PopulationId, PopulationView
+from service.populations.schemas import PopulationView
 from synth.spec.population import Population
 
 router = APIRouter(prefix="/v1/populations", tags=["populations"])

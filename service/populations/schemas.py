@@ -4,15 +4,12 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import Path
 from pydantic import Field
 
 from service.ledger.records import Account
 from service.models import PopulationRow
 from service.views import View
 from synth.spec.budget import Budget, epsilon_of_units, rho_of_units
-
-PopulationId = Annotated[UUID, Path(description="The population's id.")]
 
 
 class BudgetView(View):

@@ -7,10 +7,10 @@ from uuid import UUID
 from fastapi import APIRouter, Body, Header, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
-from service.context import Services
+from service.dependencies import Pages, Services
 from service.idempotency import RequiredKey, attempt
 from service.keys.access import Analyst, AnyKey, Curator, Reader
-from service.pagination import Page, Pages
+from service.pagination import Page
 from service.problems import documented
 from service.releases import events, questions, repository, service
 from service.releases.cancellation import cancel as cancel_release

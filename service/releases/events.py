@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from service.context import Context
 from service.models import ReleaseEvent
 from service.releases import repository
-from service.releases.schemas import FINAL_STATES
+from service.releases.progress import FINAL_STATES
 from service.views import day_of
 
 MEDIA_TYPE = "text/event-stream"

@@ -11,9 +11,10 @@ from sqlalchemy.orm import Session
 
 from service.models import Artifact, ReleaseRow
 from service.releases import repository
-from service.releases.schemas import FINAL_STATES
 from service.storage import StoredContent
 from synth.spec.budget import rho_of_units
+
+FINAL_STATES = frozenset({"succeeded", "failed", "cancelled"})
 
 
 def start(session: Session, release_id: UUID) -> ReleaseRow | None:

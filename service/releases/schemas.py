@@ -16,7 +16,6 @@ from synth.spec.two_level import LevelTable
 from synth.spec.workload import Workload
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
-FINAL_STATES = frozenset({"succeeded", "failed", "cancelled"})
 MAX_SAMPLE_ROWS = 100_000
 """More rows than this belong into a release, not into an answer."""
 MAX_ANSWERS = 100_000

@@ -1,0 +1,32 @@
+"""What endpoints are given by FastAPI, which neither the operator's commands nor the workers load."""
+
+from typing import Annotated, cast
+from uuid import UUID
+
+from fastapi import Depends, Path, Query, Request
+
+from service.context import Context
+from service.pagination import DEFAULT_LIMIT, LARGEST_LIMIT, Paging
+
+
+# Asynchronous, like other dependencies that never wait: those that may wait are given a thread.
+async def current_context(request: Request) -> Context:
+    """The context of the application that serves this request."""
+    return cast(Context, request.app.state.context)
+
+
+async def asked_paging(
+    limit: Annotated[
+        int, Query(ge=1, le=LARGEST_LIMIT, description="Most items on one page.")
+    ] = DEFAULT_LIMIT,
+    cursor: Annotated[
+        str | None, Query(max_length=200, description="`next` of the page before.")
+    ] = None,
+) -> Paging:
+    """The part of a collection that this request asks for."""
+    return Paging(limit, cursor)
+
+
+Services = Annotated[Context, Depends(current_context)]
+PopulationId = Annotated[UUID, Path(description="The population's id.")]
+Pages = Annotated[Paging, Depends(asked_paging)]
