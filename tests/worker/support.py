@@ -31,7 +31,7 @@ from service.ledger.chain import verify_chain
 from service.ledger.records import Account, Operation, Reservation
 from service.logging import build_logger
 from service.server import Server
-from tests.service.api.support import create_database
+from tests.databases import create_database
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from service.embedded import PostgresServer, ValkeyServer
+from tests.databases import create_database
 
-from .support import Api, create_database, serving, settings_for
+from .support import Api, serving, settings_for
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,6 @@ from typing import Any
 
 import httpx
 from fastapi import FastAPI
-from sqlalchemy import make_url, text
 from sqlalchemy.orm import Session
 
 from service.app import create_app
@@ -21,7 +20,7 @@ from service.config import Settings
 from service.context import Context
 from service.crypto import decrypt_pieces, unwrap_key, upload_purpose
 from service.datasets import ingest, repository
-from service.db import enable_app_login, migrate, open_engine
+from service.db import enable_app_login
 from service.keys.schemas import SCOPES, Scope
 from service.keys.service import create_key
 from service.logging import build_logger
@@ -63,20 +62,6 @@ LEASE_SECONDS = 60.0
 
 def random_key() -> str:
     return base64.b64encode(secrets.token_bytes(32)).decode()
-
-
-def create_database(server_url: str) -> Any:
-    """A fresh, migrated database; returns the owner's address."""
-    name = f"api_{uuid.uuid4().hex}"
-    engine = open_engine(make_url(server_url).set(database="postgres"))
-    with engine.connect() as connection:
-        connection.execution_options(isolation_level="AUTOCOMMIT").execute(
-            text(f"CREATE DATABASE {name}")
-        )
-    engine.dispose()
-    owner_url = make_url(server_url).set(database=name)
-    migrate(owner_url)
-    return owner_url
 
 
 def settings_for(owner_url: Any, broker_url: str, folder: Path, **changes: Any) -> Settings:

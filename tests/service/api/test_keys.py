@@ -10,8 +10,9 @@ from sqlalchemy import text
 
 from service.db import open_engine
 from service.embedded import ValkeyServer
+from tests.databases import create_database
 
-from .support import Api, create_database, problem, serving, settings_for
+from .support import Api, problem, serving, settings_for
 
 
 def test_a_key_works_until_it_is_revoked(api: Api) -> None:

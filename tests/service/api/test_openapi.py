@@ -25,8 +25,9 @@ from service.datasets import uploads
 from service.doorbell import ANSWER, FAST, SAMPLE
 from service.embedded import PostgresServer, ValkeyServer
 from service.keys.schemas import SCOPES
+from tests.databases import create_database
 
-from .support import CSV, Api, create_database, problem, random_key, serving, settings_for
+from .support import CSV, Api, problem, random_key, serving, settings_for
 
 FIRST, EVERY = 80, 20
 NEEDS_NO_KEY = {"/healthz", "/readyz"}

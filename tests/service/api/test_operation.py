@@ -24,10 +24,10 @@ from service.embedded import PostgresServer, ValkeyServer, wait_until
 from service.ledger.errors import DatabaseBehind
 from service.logging import build_logger
 from synth.spec.release import ReleaseRequest
+from tests.databases import create_database
 
 from .support import (
     Api,
-    create_database,
     problem,
     random_key,
     serving,

@@ -24,10 +24,10 @@ from service.ledger import repository as ledger
 from service.ledger.errors import AnchorMissing, DatabaseBehind
 from service.logging import build_logger
 from synth.spec.budget import rho_of_units
+from tests.databases import create_database
 
 from .support import (
     Api,
-    create_database,
     problem,
     random_key,
     read_back,

@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from service.embedded import PostgresServer, ValkeyServer, wait_until
+from tests.databases import create_database
 
 from .support import (
     CSV,
     HOUSEHOLDS,
     TWO_LEVEL,
     Api,
-    create_database,
     problem,
     read_back,
     serving,

@@ -13,13 +13,13 @@ import redis
 
 from service.doorbell import JOBS
 from service.embedded import ValkeyServer, wait_until
+from tests.databases import create_database
 
 from .support import (
     CSV,
     HOUSEHOLDS,
     TWO_LEVEL,
     Api,
-    create_database,
     problem,
     read_back,
     serving,

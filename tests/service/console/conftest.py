@@ -9,7 +9,8 @@ import pytest
 
 from service.embedded import PostgresServer, ValkeyServer
 from service.keys.schemas import SCOPES
-from tests.service.api.support import Api, create_database, serving, settings_for
+from tests.databases import create_database
+from tests.service.api.support import Api, serving, settings_for
 from tests.service.console.support import Visitor, visitor
 
 

@@ -11,12 +11,12 @@ import pytest
 from service.datasets import ingest
 from service.embedded import PostgresServer, ValkeyServer
 from service.releases import progress
+from tests.databases import create_database
 from tests.service.api.support import (
     CSV,
     SCHEMA,
     TWO_LEVEL,
     Api,
-    create_database,
     read_back,
     serving,
     settings_for,

@@ -11,10 +11,11 @@ from uuid import UUID
 
 from sqlalchemy import Connection, make_url, text
 
-from service.db import enable_app_login, migrate, open_engine
+from service.db import enable_app_login, open_engine
 from service.ledger import repository
 from service.ledger.chain import verify_chain
 from service.ledger.records import Operation
+from tests.databases import create_database, on_server
 
 Answer = TypeVar("Answer")
 
@@ -86,14 +87,12 @@ class Ledger:
     def __init__(self, server_url: str) -> None:
         self._server_url = server_url
         self._unchecked: list[UUID] = []
-        self.database = f"ledger_{uuid.uuid4().hex}"
-        self._on_server(f"CREATE DATABASE {self.database}")
+        self.database = create_database(server_url).database
         self.attach()
 
     def attach(self) -> None:
         """Connect; also after a restart of the server, or with another database."""
         self.owner_url = make_url(self._server_url).set(database=self.database)
-        migrate(self.owner_url)
         self.owner = open_engine(self.owner_url)
         self.app = open_engine(
             enable_app_login(self.owner_url, password="correct horse"), pool_size=CONNECTIONS
@@ -107,13 +106,13 @@ class Ledger:
     def drop(self) -> None:
         """Close all connections and remove the database."""
         self.detach()
-        self._on_server(f"DROP DATABASE {self.database} WITH (FORCE)")
+        on_server(self._server_url, f"DROP DATABASE {self.database} WITH (FORCE)")
 
     def back_up(self) -> str:
         """Copy the whole database, page by page; returns the copy's name."""
         self.detach()
         copy = f"backup_{uuid.uuid4().hex}"
-        self._on_server(f"CREATE DATABASE {copy} TEMPLATE {self.database}")
+        on_server(self._server_url, f"CREATE DATABASE {copy} TEMPLATE {self.database}")
         return copy
 
     def open_account(self, cap: int) -> UUID:
@@ -203,11 +202,3 @@ class Ledger:
         while self._unchecked:
             report = verify_chain(self.app, self._unchecked.pop())
             assert report.ok, report.fault
-
-    def _on_server(self, statement: str) -> None:
-        engine = open_engine(make_url(self._server_url).set(database="postgres"))
-        try:
-            with engine.connect() as connection:
-                connection.execution_options(isolation_level="AUTOCOMMIT").execute(text(statement))
-        finally:
-            engine.dispose()
