@@ -101,7 +101,24 @@ def test_a_killed_stack_leaves_nothing_and_starts_again(folder: Path) -> None:
         wait_until(lambda: not any(map(is_alive, everything)), seconds=20)
     with running(folder) as up, up.admin() as admin:
         assert [population.name for population in admin.populations.list()] == ["people"]
+        assert "in use by another process" in run_beside(folder, "true").stderr
+    run_commands_beside_the_servers_alone(folder)
     refuse_to_invent_a_master_key(folder)
+
+
+def run_commands_beside_the_servers_alone(data_dir: Path) -> None:
+    anchored = run_beside(data_dir, sys.executable, "-m", "service", "reanchor")
+    assert (anchored.returncode, anchored.stderr) == (0, "")
+    assert "nothing to do" in anchored.stdout
+    assert run_beside(data_dir, "sh", "-c", "exit 7").returncode == 7
+
+
+def run_beside(data_dir: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command beside the servers of a folder, without the rest of the stack."""
+    beside = (sys.executable, "-m", "service.embedded", "run", "--data-dir", str(data_dir), "--")
+    return subprocess.run(
+        [*beside, *command], env=environment(), capture_output=True, text=True, timeout=120
+    )
 
 
 def refuse_to_invent_a_master_key(data_dir: Path) -> None:
@@ -110,21 +127,6 @@ def refuse_to_invent_a_master_key(data_dir: Path) -> None:
     assert refused.returncode == 1
     assert "restore it from a backup" in refused.stderr
     assert not (data_dir / "master.key").exists()
-
-
-def test_commands_run_beside_the_servers_alone(folder: Path) -> None:
-    def run(*command: str) -> subprocess.CompletedProcess[str]:
-        beside = (sys.executable, "-m", "service.embedded", "run", "--data-dir", str(folder), "--")
-        return subprocess.run(
-            [*beside, *command], env=environment(), capture_output=True, text=True, timeout=120
-        )
-
-    with running(folder):
-        assert "in use by another process" in run("true").stderr
-    anchored = run(sys.executable, "-m", "service", "reanchor")
-    assert (anchored.returncode, anchored.stderr) == (0, "")
-    assert "nothing to do" in anchored.stdout
-    assert run("sh", "-c", "exit 7").returncode == 7
 
 
 @pytest.fixture(scope="module")
