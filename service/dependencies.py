@@ -3,10 +3,18 @@
 from typing import Annotated, cast
 from uuid import UUID
 
-from fastapi import Depends, Path, Query, Request
+from fastapi import Depends, Header, Path, Query, Request
+from pydantic import BaseModel
 
 from service.context import Context
+from service.idempotency import Attempt, canonical_sha256
+from service.keys.schemas import Caller
 from service.pagination import DEFAULT_LIMIT, LARGEST_LIMIT, Paging
+
+_DESCRIPTION = (
+    "A name of your choice for this request, such as a UUID. Repeat the request with it, and "
+    "nothing is created twice."
+)
 
 
 # Asynchronous, like other dependencies that never wait: those that may wait are given a thread.
@@ -27,6 +35,18 @@ async def asked_paging(
     return Paging(limit, cursor)
 
 
+def attempt(caller: Caller, request: Request, key: str | None, body: BaseModel) -> Attempt:
+    """Describe a request; two bodies are the same if they mean the same."""
+    return Attempt(caller, f"{request.method} {request.url.path}", key, canonical_sha256(body))
+
+
 Services = Annotated[Context, Depends(current_context)]
 PopulationId = Annotated[UUID, Path(description="The population's id.")]
 Pages = Annotated[Paging, Depends(asked_paging)]
+OptionalKey = Annotated[
+    str | None,
+    Header(alias="Idempotency-Key", min_length=1, max_length=200, description=_DESCRIPTION),
+]
+RequiredKey = Annotated[
+    str, Header(alias="Idempotency-Key", min_length=1, max_length=200, description=_DESCRIPTION)
+]

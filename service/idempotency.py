@@ -4,16 +4,14 @@ import hashlib
 import hmac
 import json
 from dataclasses import dataclass
-from typing import Annotated
 from uuid import UUID, uuid4
 
-from fastapi import Header, Request
 from pydantic import BaseModel
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from service.errors import IdempotencyKeyReused
-from service.keys.access import Caller
+from service.keys.schemas import Caller
 
 _REMEMBER = text("""
     INSERT INTO idempotency (key_id, method_path, key, body_sha256, status, resource_id)
@@ -25,18 +23,6 @@ _RECALL = text("""
     WHERE key_id = :key_id AND method_path = :method_path AND key = :key
 """)
 
-_DESCRIPTION = (
-    "A name of your choice for this request, such as a UUID. Repeat the request with it, and "
-    "nothing is created twice."
-)
-OptionalKey = Annotated[
-    str | None,
-    Header(alias="Idempotency-Key", min_length=1, max_length=200, description=_DESCRIPTION),
-]
-RequiredKey = Annotated[
-    str, Header(alias="Idempotency-Key", min_length=1, max_length=200, description=_DESCRIPTION)
-]
-
 
 @dataclass(frozen=True)
 class Attempt:
@@ -46,11 +32,6 @@ class Attempt:
     method_path: str
     key: str | None
     body_sha256: bytes
-
-
-def attempt(caller: Caller, request: Request, key: str | None, body: BaseModel) -> Attempt:
-    """Describe a request; two bodies are the same if they mean the same."""
-    return Attempt(caller, f"{request.method} {request.url.path}", key, canonical_sha256(body))
 
 
 def canonical_sha256(body: BaseModel) -> bytes:

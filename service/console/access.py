@@ -11,8 +11,8 @@ from service.console.sessions import Session, begin, session_of
 from service.dependencies import Services
 from service.errors import ServiceError, Unauthorized
 from service.keys import repository
-from service.keys.access import Caller, admit, refuse_without
-from service.keys.schemas import Scope
+from service.keys.access import admit, refuse_without
+from service.keys.schemas import Caller, Scope
 
 
 class SignInNeeded(Unauthorized):

@@ -19,7 +19,7 @@ from service.datasets.endpoints import DatasetId
 from service.datasets.schemas import NewDataset, NewPrivateDataset, NewPublicDataset
 from service.dependencies import Pages, Services
 from service.errors import Invalid, Problem, UnsupportedMediaType
-from service.keys.access import Caller
+from service.keys.schemas import Caller
 from service.pagination import LARGEST_LIMIT, Paging
 from service.populations import endpoints as populations
 

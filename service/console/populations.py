@@ -12,7 +12,7 @@ from service.console.pages import page
 from service.console.route import ConsoleRoute, explained
 from service.context import Context
 from service.dependencies import Pages, PopulationId, Services
-from service.keys.access import Caller
+from service.keys.schemas import Caller
 from service.ledger import endpoints as ledger
 from service.pagination import Paging
 from service.populations import endpoints as api

@@ -19,7 +19,7 @@ from service.datasets import repository as dataset_rows
 from service.datasets.schemas import schema_of
 from service.dependencies import Pages, Services
 from service.errors import Problem
-from service.keys.access import Caller
+from service.keys.schemas import Caller
 from service.pagination import LARGEST_LIMIT, Paging
 from service.populations import endpoints as populations
 from service.releases import endpoints as api

@@ -8,9 +8,8 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from service.context import Context
 from service.datasets import repository, service, uploads
 from service.datasets.schemas import DatasetSummary, DatasetView, NewDataset, TableName
-from service.dependencies import Pages, Services
+from service.dependencies import OptionalKey, Pages, Services, attempt
 from service.errors import TooLarge
-from service.idempotency import OptionalKey, attempt
 from service.keys.access import Curator
 from service.pagination import Page
 from service.problems import documented

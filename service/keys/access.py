@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
@@ -14,19 +13,11 @@ from service.context import Context
 from service.dependencies import Services
 from service.errors import ScopeMissing, TooManyRequests, Unauthorized
 from service.keys.limiter import take_token
-from service.keys.schemas import Scope
+from service.keys.schemas import Caller, Scope
 from service.keys.service import find_key
 from service.models import ApiKey
 
 _bearer = HTTPBearer(auto_error=False, description="An API key, as `POST /v1/keys` made it.")
-
-
-@dataclass(frozen=True)
-class Caller:
-    """The key that a request came with."""
-
-    key_id: UUID
-    scopes: frozenset[str]
 
 
 def authenticate(

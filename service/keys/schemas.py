@@ -1,5 +1,6 @@
 """Bodies and answers about API keys."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
@@ -11,6 +12,14 @@ from synth.spec.base import Name, Spec
 
 Scope = Literal["admin", "curator", "analyst"]
 SCOPES: tuple[Scope, ...] = ("admin", "curator", "analyst")
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The key that a request came with."""
+
+    key_id: UUID
+    scopes: frozenset[str]
 
 
 class NewKey(Spec):

@@ -2,8 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
-from service.dependencies import Pages, PopulationId, Services
-from service.idempotency import OptionalKey, attempt
+from service.dependencies import OptionalKey, Pages, PopulationId, Services, attempt
 from service.keys.access import Admin, AnyKey
 from service.pagination import Page
 from service.populations import service

@@ -7,8 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Body, Header, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
-from service.dependencies import Pages, Services
-from service.idempotency import RequiredKey, attempt
+from service.dependencies import Pages, RequiredKey, Services, attempt
 from service.keys.access import Analyst, AnyKey, Curator, Reader
 from service.pagination import Page
 from service.problems import documented

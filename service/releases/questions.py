@@ -11,7 +11,7 @@ from service.datasets import repository as datasets
 from service.datasets.schemas import schema_of
 from service.doorbell import ANSWER, SAMPLE
 from service.errors import FieldError, Invalid, ReleaseNotFinished
-from service.keys.access import Caller
+from service.keys.schemas import Caller
 from service.models import ReleaseRow
 from service.populations import repository as populations
 from service.releases.schemas import (

@@ -12,7 +12,7 @@ from service.datasets.schemas import schema_of
 from service.doorbell import RUN, Doorbell
 from service.errors import DatasetNotReady, NotFound
 from service.idempotency import Attempt, canonical_sha256, claim_id
-from service.keys.access import Caller
+from service.keys.schemas import Caller
 from service.ledger import repository as ledger
 from service.ledger.errors import BudgetExhausted
 from service.models import Dataset, PopulationRow, ReleaseRow

@@ -26,13 +26,7 @@ from service.logging import build_logger
 from synth.spec.release import ReleaseRequest
 from tests.databases import create_database
 
-from .support import (
-    Api,
-    problem,
-    random_key,
-    serving,
-    settings_for,
-)
+from .support import Api, problem, random_key, serving, settings_for
 
 ROOT = Path(__file__).resolve().parents[3]
 TABLES = {
@@ -276,12 +270,16 @@ def test_the_application_cannot_rewrite_history(api: Api) -> None:
             session.execute(text(statement))
 
 
-def test_the_service_does_not_import_torch() -> None:
-    program = "import sys, service.app, service.server; print('torch' in sys.modules)"
+@pytest.mark.parametrize(
+    ("modules", "heavy"),
+    [("service.app, service.server", ["torch"]), ("service.__main__", ["fastapi", "alembic"])],
+)
+def test_what_takes_long_to_load_is_not_loaded_in_vain(modules: str, heavy: list[str]) -> None:
+    program = f"import sys, {modules}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "False"
+    assert done.stdout.strip() == "[]"
 
 
 def test_openapi_is_readable(api: Api) -> None:
