@@ -12,7 +12,7 @@ from synth.spec.budget import rho_of_units
 from synth.spec.mechanism.adaptive import AdaptiveSpec
 from synth.spec.mechanism.base import Setting
 from synth.spec.mechanism.histogram import MultiplicativeWeightsSpec
-from synth.spec.mechanism.product import GenerativeSpec
+from synth.spec.mechanism.product import GenerativeSpec, Steps
 from synth.spec.memory import (
     BYTES_PER_QUERY,
     CACHED_BYTES,
@@ -112,8 +112,8 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
 
     name: Literal["h_gem"]
     """Always `h_gem`."""
-    components: Annotated[int, Field(ge=1, le=100_000)] = 200
-    """Number of product distributions in the mixture."""
+    steps: Steps = 30
+    """Upper bound on the optimiser's steps in each round; there are many rounds."""
 
     def choose_measured(self, setting: Setting) -> list[Group]:
         """What is asked, where its cells stand out from their noise; pairs of its columns, where not."""
@@ -121,9 +121,18 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
             return setting.asked
         return list(dict.fromkeys(part for group in setting.asked for part in _pairs_of(group)))
 
+    def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
+        """Everything once, where its cells stand out from their noise; as other mixtures, where not."""
+        if self._stands_out(setting):
+            return self.candidates(measured, setting.schema), 1
+        return super().default_pace(measured, setting)
+
     def _stands_out(self, setting: Setting) -> bool:
-        """Whether an average cell of what is asked holds several times its noise (docs/defaults.md)."""
-        rounds, per_round = self.pace(setting.asked, setting)
+        """Whether an average cell of what is asked holds several times its noise (docs/defaults.md).
+
+        If as much of it were measured as other mixtures would measure.
+        """
+        rounds, per_round = super().default_pace(setting.asked, setting)
         rho = rho_of_units(setting.units) * (1 - self.opening_share) / (rounds * per_round)
         ratios = []
         for group in setting.asked:
