@@ -417,20 +417,21 @@ def test_the_certified_error_covers_the_true_one(name: str) -> None:
     """On fictional rows: at a confidence of 95%, in at least 95% of 200 releases.
 
     The bound on the noise's tail is generous: 99.3% are expected, and fewer than 190 have a
-    probability below 1e-6.
+    probability below 1e-6. Of groups and individuals, everything is per group.
     """
-    spec = release(
+    spec = ask(
         RELEASING_ROWS[name],
         budget={"rho": 0.05},
         outputs={"rows": 100, "certify": {"share": 0.2, "confidence": 0.95}},
     )
-    table, queries = coded_table(SCHEMA, ROWS), compile_workload(spec.workload, SCHEMA)
-    true = queries.count(table) / len(ROWS)
+    table = private_table(RELEASING_ROWS[name])
+    queries = compile_workload(spec.workload, table.schema)
+    true = queries.count(table) / sum(number_of(each, table.schema) for each in table.chunks())
     covered = 0
     for seed in range(200):
         done = carry_out(spec, table, protection=REPLACE_ONE, seed=seed)
         assert done.rows is not None
-        error = np.abs(queries.count(Table(SCHEMA, [done.rows])) / 100 - true).max()
+        error = np.abs(queries.count(Table(table.schema, [done.rows])) / 100 - true).max()
         covered += error <= done.certificate["certified_max_error"]["alpha"]
     assert covered >= 190
 
