@@ -132,8 +132,11 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
 
         If as much of it were measured as other mixtures would measure.
         """
-        rounds, per_round = super().default_pace(setting.asked, setting)
-        rho = rho_of_units(setting.units) * (1 - self.opening_share) / (rounds * per_round)
+        candidates = self.candidates(setting.asked, setting.schema)
+        worth, _ = super().default_pace(setting.asked, setting)
+        # Of a small table nothing may be worth it, and one is measured all the same.
+        measured = max(1, min(worth, candidates))
+        rho = rho_of_units(setting.units) * (1 - self.opening_share) / measured
         ratios = []
         for group in setting.asked:
             l2_squared = group.sensitivity(setting.schema, setting.protection).l2_squared

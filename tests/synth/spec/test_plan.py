@@ -14,6 +14,7 @@ from synth.spec.plan import ReleasePlan, plan, split_budget
 from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
+from tests.synth.linked import household, two_level_schema
 
 BY_ROW = Protection()
 PUBLIC_SIZE = Protection(relation="replace_one")
@@ -290,3 +291,22 @@ def test_a_refusal_comes_before_the_division() -> None:
         plan(
             release(workload=[{"type": "marginals", "attributes": [["age"]]}]), schema(), BY_ROW, 0
         )
+
+
+@pytest.mark.parametrize(
+    ("rows", "units", "rounds"),
+    [
+        pytest.param(4, UNITS_PER_RHO // 1000, 1, id="nothing is worth it, one is measured"),
+        pytest.param(10**6, UNITS_PER_RHO, 6, id="everything stands out"),
+    ],
+)
+def test_groups_have_as_many_rounds_as_their_cells_are_worth(
+    rows: int, units: int, rounds: int
+) -> None:
+    linked = two_level_schema({"a": 2, "b": 3}, {"c": 4}, 3).linked
+    spec = release(
+        {"name": "h_gem"}, workload=[{"type": "hierarchical", "k": 2}], expected_rows=rows
+    )
+    found = plan(spec, linked, household(3, "add_remove"), units).spending
+    assert isinstance(found, Rounds)
+    assert found.rounds == rounds
