@@ -7,7 +7,7 @@ from service.releases.schemas import ItemForecast, Preview
 from synth.spec.budget import epsilon_of_units, rho_of_units
 from synth.spec.choice import Resolved
 from synth.spec.mechanism import AdaptiveSpec, AnnealedRounds, Draws, MechanismSpec, OneShot, Rounds
-from synth.spec.plan import ReleasePlan, plan
+from synth.spec.plan import ReleasePlan
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
 from synth.spec.subject import Subject
@@ -21,12 +21,10 @@ def forecast(
     account: Account,
     *,
     delta: float,
-    public: Schema | None,
 ) -> Preview:
-    """A preview of a release; SpecError if it cannot work."""
-    release = resolved.release
+    """A preview of a release."""
+    release, planned = resolved.release, resolved.plan
     schema, units = subject.schema, release.budget.units(delta)
-    planned = plan(release, schema, subject.protection, units, public=public)
     split = planned.split
     sigma = _sigma(release, planned, subject)
     items = [

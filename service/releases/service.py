@@ -25,7 +25,6 @@ from service.work import UnitOfWork
 from synth.spec.budget import rho_of_units
 from synth.spec.choice import Resolved, resolve
 from synth.spec.errors import SpecError
-from synth.spec.plan import plan
 from synth.spec.release import ReleaseRequest
 from synth.spec.schema import Schema
 from synth.spec.subject import Subject, subject_of
@@ -50,7 +49,6 @@ def preview(session: Session, body: ReleaseRequest, *, memory_bytes: int | None)
         named.subject,
         ledger.account(session, named.population.id),
         delta=named.population.delta,
-        public=named.public_schema,
     )
     late = [
         f"the {kind} is {dataset.state}: this release would be refused"
@@ -78,9 +76,8 @@ def create(
     if is_known:
         return view_of(session, repository.get(session, release_id))
     named, resolved = _find_and_resolve(session, body, memory_bytes)
-    spec, subject = resolved.release, named.subject
+    spec = resolved.release
     units = body.budget.units(named.population.delta)
-    plan(spec, subject.schema, subject.protection, units, public=named.public_schema)
     _require_ready(named, dry_run=body.dry_run)
     release = ReleaseRow(
         id=release_id,

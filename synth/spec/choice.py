@@ -40,9 +40,10 @@ class Choice(Spec):
 
 @dataclass(frozen=True)
 class Resolved:
-    """A release whose mechanism is named."""
+    """A release whose mechanism is named, and its plan."""
 
     release: ReleaseSpec
+    plan: ReleasePlan
     choice: Choice | None
     """Why it is this one; None where it was asked for by name."""
 
@@ -58,11 +59,12 @@ def resolve(
 ) -> Resolved:
     """The release that is carried out: as asked, or with the first mechanism of the ranking that works.
 
-    `memory_bytes` is what a worker has for a fit. SpecError where no mechanism can work.
+    `memory_bytes` is what a worker has for a fit. SpecError where the mechanism, or none, can work.
     """
     auto = asked.mechanism
     if not isinstance(auto, Auto):
-        return Resolved(_by(auto, asked), None)
+        named = _by(auto, asked)
+        return Resolved(named, plan(named, schema, protection, units, public=public), None)
     groups = expand(asked.workload, schema)
     setting = Setting(schema, protection, units, asked.expected_rows, groups)
     ranking = rank(auto, setting, has_public_data=public is not None)
@@ -84,7 +86,8 @@ def resolve(
                 "the public data is not used, for the reasons given of what starts from it"
             )
         passed_over = [*refused, *_ranked_lower(ranking[position + 1 :])]
-        return Resolved(release, Choice(asked=auto, reasons=reasons, passed_over=passed_over))
+        choice = Choice(asked=auto, reasons=reasons, passed_over=passed_over)
+        return Resolved(release, planned, choice)
     raise _nothing_works(refused)
 
 
