@@ -37,6 +37,16 @@ def by_forecast_error(setting: Setting, *, highest: int = MAX_ORDER) -> list[Gro
     return [*best, *others]
 
 
+def as_asked(setting: Setting) -> list[Group]:
+    """What is asked, and the one-way marginals below it; other orders where that is too much to fit."""
+    marginals = [group for group in setting.asked if isinstance(group, MarginalGroup)]
+    others = [group for group in setting.asked if not isinstance(group, MarginalGroup)]
+    asked = _below(marginals, MAX_ORDER)
+    if _queries(asked, setting) > MAX_MEASURED:
+        return by_forecast_error(setting)
+    return [*asked, *others]
+
+
 def smallest_pairs(setting: Setting) -> list[Group]:
     """The pairs below the asked marginals, the smallest first, as many as a fit can take.
 

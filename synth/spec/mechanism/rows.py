@@ -12,7 +12,7 @@ from synth.spec.mechanism.base import (
     divide,
     one_way_apart,
 )
-from synth.spec.mechanism.orders import by_forecast_error
+from synth.spec.mechanism.orders import as_asked, by_forecast_error
 from synth.spec.mechanism.product import STUDIED_MARGINALS, Rate, Steps, worth_measuring
 from synth.spec.memory import rows_bytes
 from synth.spec.workload import Group
@@ -46,10 +46,6 @@ class RowsSpec(AdaptiveSpec):
     """Share of the budget for measuring the distribution of every column once, before the first
     round: one-way marginals, and binary trees of numbers without bins."""
 
-    def choose_measured(self, setting: Setting) -> list[Group]:
-        """Marginals of the orders with the least forecast error; all else that is asked, as it is."""
-        return by_forecast_error(setting)
-
 
 class PrivateGsd(RowsSpec):
     """A genetic search for rows whose counts are near the measured ones."""
@@ -75,6 +71,10 @@ class PrivateGsd(RowsSpec):
     generations: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
     """Upper bound on the generations (in each round, where there are rounds); the search stops
     earlier when it no longer improves."""
+
+    def choose_measured(self, setting: Setting) -> list[Group]:
+        """What is asked: rows of a search smooth less than a mixture does (docs/defaults.md)."""
+        return as_asked(setting)
 
     def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
         """As mixtures do; of single queries more, several in a round."""
@@ -113,6 +113,10 @@ class RapPlusPlus(RowsSpec):
     """The first inverse temperature of the sigmoids (sigma_1); it doubles until the last."""
     last_temperature: Annotated[float, Field(gt=0, le=1e6)] = 512.0
     """The last inverse temperature."""
+
+    def choose_measured(self, setting: Setting) -> list[Group]:
+        """Marginals of the orders with the least forecast error; all else that is asked, as it is."""
+        return by_forecast_error(setting)
 
     def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
         """Few rounds of many queries, as in the paper: each anneals from the beginning."""

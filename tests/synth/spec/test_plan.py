@@ -244,6 +244,13 @@ def test_nothing_is_measured_that_takes_a_fit_too_long() -> None:
     assert {len(group.attributes) for group in planned.measured} == {1, 2}
 
 
+def test_a_genetic_search_measures_what_is_asked_unless_it_is_too_much() -> None:
+    spec = release({"name": "private_gsd"}, workload=TRIPLES, expected_rows=100)
+    assert {len(names) for names in measured(spec, schema(4))} == {1, 3}
+    planned = check(spec, schema(6, values=40))
+    assert {len(group.attributes) for group in planned.measured} == {1, 2}
+
+
 def test_gem_plus_chooses_among_the_smallest_pairs() -> None:
     spec = release({"name": "gem_plus"}, workload=TRIPLES, expected_rows=10)
     assert {len(names) for names in measured(spec, schema(5))} == {2}
