@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.comparison.claims import section_of_claims
 from benchmarks.comparison.plots import Mark, save_plot
 from benchmarks.comparison.problem import Comparison
 from benchmarks.comparison.summary import Summary, summarise
 from benchmarks.comparison.tables import at_largest_epsilon, by_epsilon, size_of
-from benchmarks.households.claims import Claim, check_claims
+from benchmarks.households.claims import check_claims
 from benchmarks.households.outcomes import LEVELS, TwoLevelOutcomes, at_level
 from synth.spec.workload.hierarchical import Level
 
@@ -48,20 +49,10 @@ def write_report(
 ) -> None:
     """Print all tables; write households.md and one plot for each comparison that was measured."""
     folder.mkdir(parents=True, exist_ok=True)
-    sections = [INTRODUCTION, *_section_of_claims(check_claims(outcomes, comparisons))]
+    sections = [INTRODUCTION, *section_of_claims(check_claims(outcomes, comparisons))]
     for comparison in comparisons:
         sections += _section(comparison, outcomes, folder)
     (folder / "households.md").write_text("\n".join(sections))
-
-
-def _section_of_claims(claims: Sequence[Claim]) -> list[str]:
-    if not claims:
-        return []
-    parts = ["## What was hoped for"]
-    for claim in claims:
-        claim.figures.show(claim.sentence)
-        parts += [claim.verdict, claim.figures.in_markdown()]
-    return ["\n\n".join(parts) + "\n"]
 
 
 def _section(comparison: Comparison, outcomes: TwoLevelOutcomes, folder: Path) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.comparison.claims import section_of_claims
 from benchmarks.comparison.outcomes import Outcomes
 from benchmarks.comparison.plots import Mark, save_plot
 from benchmarks.comparison.summary import Summary, summarise
@@ -15,6 +16,7 @@ from benchmarks.comparison.tables import (
     by_epsilon,
     size_of,
 )
+from benchmarks.mixed.claims import check_claims
 from benchmarks.mixed.findings import Findings, Study
 from benchmarks.mixed.sets import ADULT, SETS, Questions
 from benchmarks.mixed.studies import crossover, downstream, figure_1, speed
@@ -57,7 +59,8 @@ def write_report(
 ) -> None:
     """Print all tables; write mixed.md, and a plot for each kind of question that was measured."""
     folder.mkdir(parents=True, exist_ok=True)
-    sections = [INTRODUCTION]
+    claims = check_claims(questions, outcomes, state)
+    sections = [INTRODUCTION, *section_of_claims(claims)]
     for name, asked in questions.items():
         sections += _section_of_questions(name, asked, outcomes, folder, state=state)
     sections += _section_of_adult(outcomes)

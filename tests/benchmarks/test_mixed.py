@@ -12,7 +12,8 @@ import torch
 from benchmarks.acs import COLUMN_SETS, DERIVED, TREE_LEAVES, persons
 from benchmarks.comparison.grid import Grid, run_grid
 from benchmarks.comparison.job import count_truth
-from benchmarks.comparison.outcomes import read
+from benchmarks.comparison.outcomes import Errors, Outcome, Task, read
+from benchmarks.mixed.claims import check_claims
 from benchmarks.mixed.findings import Findings, measure_cases
 from benchmarks.mixed.report import write_report
 from benchmarks.mixed.sets import SETS, all_questions
@@ -300,3 +301,23 @@ def test_logistic_regression_separates_and_f1_counts() -> None:
     some = torch.tensor([True, True, False, False])
     assert f1_score(some, torch.tensor([1.0, 0.0, 1.0, 0.0])) == 0.5
     assert f1_score(torch.zeros(2, dtype=torch.bool), torch.ones(2)) == 0.0
+
+
+def test_claims_are_checked_where_both_were_measured() -> None:
+    def outcome(largest: float, mean: float, seconds: float = 1.0) -> Outcome:
+        errors = Errors(largest, mean)
+        return Outcome(100, 10, errors, errors, seconds, seconds, "code")
+
+    outcomes = {
+        Task("NY-income-prefixes-20000", "private_gsd", 1.0, 0): outcome(0.03, 0.001),
+        Task("NY-income-prefixes-20000", "rap_plus_plus", 1.0, 0): outcome(0.02, 0.002),
+        Task("NY-income-prefixes-20000", "private_gsd", 0.23, 0): outcome(0.03, 0.001),
+        Task("NY-income-marginals-3", "private_gsd", 1.0, 0): outcome(0.019, 0.9),
+        Task("NY-income-marginals-3", "gem", 1.0, 0): outcome(0.016, 0.1),
+        Task("NY-travel-trees", "private_gsd", 1.0, 0): outcome(0.01, 0.001, seconds=61.0),
+    }
+    numbers, triples, fast = check_claims(all_questions(), outcomes, "NY")
+    assert numbers.measured == 2
+    assert numbers.against == ["prefixes, income, epsilon 1, max: 0.667 times"]
+    assert triples.measured == 1 and not triples.against
+    assert "61 s" in fast.verdict

@@ -1,0 +1,106 @@
+"""What a mechanism was built to reach, and whether the figures show it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.comparison.summary import ErrorEstimates, Summary
+from benchmarks.comparison.tables import Figures
+
+Find = Callable[[Summary], ErrorEstimates | None]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence, the figures that bear on it, and those of them that are against it."""
+
+    sentence: str
+    figures: Figures
+    measured: int
+    against: Sequence[str]
+
+    @property
+    def verdict(self) -> str:
+        """The sentence, and whether all that was measured agrees."""
+        if not self.against:
+            return f"**{self.sentence}** All that was measured agrees."
+        count = f"{len(self.against)} of {self.measured}"
+        return f"**{self.sentence}** Not so in {count} figures: {'; '.join(self.against)}."
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as large as ours an error of another mechanism is."""
+
+    where: str
+    error: str
+    times: float
+
+
+def answers_of(summary: Summary) -> ErrorEstimates | None:
+    """The errors of a model's answers."""
+    return summary.answers
+
+
+def times_as_large(
+    summaries: Sequence[Summary],
+    *,
+    other: str,
+    ours: str,
+    where: str,
+    of: str = "",
+    errors_of: Find = answers_of,
+) -> list[Ratio]:
+    """Of largest and mean errors of one comparison, at every epsilon where both were measured."""
+    found = {(each.mechanism, each.epsilon): errors_of(each) for each in summaries}
+    ratios = []
+    for (mechanism, epsilon), errors in found.items():
+        own = found.get((ours, epsilon))
+        if mechanism == other and errors is not None and own is not None:
+            place = f"{where}, epsilon {epsilon:g}"
+            ratios.append(Ratio(place, f"{of}max", errors.max.mean / own.max.mean))
+            ratios.append(Ratio(place, f"{of}mean", errors.mean.mean / own.mean.mean))
+    return ratios
+
+
+def closer(sentence: str, ratios: Sequence[Ratio], *, more_than: float, title: str) -> Claim:
+    """That every ratio is large enough."""
+    columns = list(dict.fromkeys(ratio.error for ratio in ratios))
+    times = {(ratio.where, ratio.error): ratio.times for ratio in ratios}
+    rows: list[list[object]] = [
+        [where, *(times.get((where, error)) for error in columns)]
+        for where in dict.fromkeys(ratio.where for ratio in ratios)
+    ]
+    against = [
+        f"{ratio.where}, {ratio.error}: {ratio.times:.3g} times"
+        for ratio in ratios
+        if ratio.times <= more_than
+    ]
+    return Claim(sentence, Figures(title, ["", *columns], rows), len(ratios), against)
+
+
+def fast_enough(
+    sentence: str, releases: Mapping[str, Summary], *, seconds: float, title: str
+) -> Claim:
+    """That no release took longer, on however busy a machine."""
+    rows: list[list[object]] = [
+        [where, summary.seconds, summary.processor_seconds] for where, summary in releases.items()
+    ]
+    against = [
+        f"{where}: {summary.processor_seconds:.0f} s"
+        for where, summary in releases.items()
+        if summary.processor_seconds > seconds
+    ]
+    figures = Figures(title, ["", "seconds", "processor seconds"], rows)
+    return Claim(sentence, figures, len(rows), against)
+
+
+def section_of_claims(claims: Sequence[Claim]) -> list[str]:
+    """Print those about which something was measured, and return them in Markdown."""
+    measured = [claim for claim in claims if claim.figures.rows]
+    if not measured:
+        return []
+    parts = ["## What was hoped for"]
+    for claim in measured:
+        claim.figures.show(claim.sentence)
+        parts += [claim.verdict, claim.figures.in_markdown()]
+    return ["\n\n".join(parts) + "\n"]
