@@ -122,10 +122,16 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
         return list(dict.fromkeys(part for group in setting.asked for part in _pairs_of(group)))
 
     def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
-        """Everything once, where its cells stand out from their noise; as other mixtures, where not."""
-        if self._stands_out(setting):
-            return self.candidates(measured, setting.schema), 1
-        return super().default_pace(measured, setting)
+        """As other mixtures; where cells stand out from their noise, everything once in as many rounds.
+
+        The more noise there is, the sooner a fit follows it: fewer rounds are fewer steps.
+        """
+        worth, _ = super().default_pace(measured, setting)
+        if not self._stands_out(setting):
+            return worth, 1
+        candidates = self.candidates(measured, setting.schema)
+        per_round = max(1, candidates // max(1, worth))
+        return candidates // per_round, per_round
 
     def _stands_out(self, setting: Setting) -> bool:
         """Whether an average cell of what is asked holds several times its noise (docs/defaults.md).

@@ -301,14 +301,15 @@ def test_a_refusal_comes_before_the_division() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "units", "rounds"),
+    ("rows", "units", "rounds", "per_round"),
     [
-        pytest.param(4, UNITS_PER_RHO // 1000, 1, id="nothing is worth it, one is measured"),
-        pytest.param(10**6, UNITS_PER_RHO, 6, id="everything stands out"),
+        pytest.param(4, UNITS_PER_RHO // 1000, 1, 1, id="nothing is worth it, one is measured"),
+        pytest.param(10**5, UNITS_PER_RHO // 400_000, 3, 2, id="everything stands out, a little"),
+        pytest.param(10**6, UNITS_PER_RHO, 6, 1, id="everything stands out"),
     ],
 )
 def test_groups_have_as_many_rounds_as_their_cells_are_worth(
-    rows: int, units: int, rounds: int
+    rows: int, units: int, rounds: int, per_round: int
 ) -> None:
     linked = two_level_schema({"a": 2, "b": 3}, {"c": 4}, 3).linked
     spec = release(
@@ -316,4 +317,4 @@ def test_groups_have_as_many_rounds_as_their_cells_are_worth(
     )
     found = plan(spec, linked, household(3, "add_remove"), units).spending
     assert isinstance(found, Rounds)
-    assert found.rounds == rounds
+    assert (found.rounds, found.per_round) == (rounds, per_round)
