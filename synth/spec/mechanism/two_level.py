@@ -122,16 +122,20 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
         return list(dict.fromkeys(part for group in setting.asked for part in _pairs_of(group)))
 
     def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
-        """As other mixtures; where cells stand out from their noise, everything once in as many rounds.
+        """As many measurements as other mixtures make; everything once, where cells stand out.
 
         The more noise there is, the sooner a fit follows it: fewer rounds are fewer steps.
         """
         worth, _ = super().default_pace(measured, setting)
-        if not self._stands_out(setting):
-            return worth, 1
         candidates = self.candidates(measured, setting.schema)
-        per_round = max(1, candidates // max(1, worth))
-        return candidates // per_round, per_round
+        measurements = candidates if self._stands_out(setting) else max(1, min(worth, candidates))
+        # Rounds were studied where a unit moves two cells by one; their number goes with its root.
+        moved = max(
+            group.sensitivity(setting.schema, setting.protection).l2_squared for group in measured
+        )
+        rounds = max(1, round(worth / math.sqrt(math.sqrt(max(2, moved) / 2))))
+        per_round = max(1, measurements // rounds)
+        return measurements // per_round, per_round
 
     def _stands_out(self, setting: Setting) -> bool:
         """Whether an average cell of what is asked holds several times its noise (docs/defaults.md).

@@ -304,7 +304,7 @@ def test_a_refusal_comes_before_the_division() -> None:
     ("rows", "units", "rounds", "per_round"),
     [
         pytest.param(4, UNITS_PER_RHO // 1000, 1, 1, id="nothing is worth it, one is measured"),
-        pytest.param(10**5, UNITS_PER_RHO // 400_000, 3, 2, id="everything stands out, a little"),
+        pytest.param(10**5, UNITS_PER_RHO // 400_000, 2, 3, id="everything stands out, a little"),
         pytest.param(10**6, UNITS_PER_RHO, 6, 1, id="everything stands out"),
     ],
 )
