@@ -20,6 +20,8 @@ MISSED_BY_NEXT = 0.14
 """Of that, what each further order leaves."""
 NOISE_FACTOR, NOISE_POWER, CELL_POWER = 2.8, 0.766, 0.164
 """What noise of a given size leaves after a fit: less than in proportion, since a fit smooths."""
+BEYOND_PAIRS = 1.5
+"""How many times as much of it is left where more than pairs are measured."""
 MAX_MEASURED = 500_000
 """More queries than this take a fit too long, whatever they promise."""
 
@@ -93,6 +95,8 @@ def forecast(asked: list[MarginalGroup], measured: list[MarginalGroup], setting:
     sigma = math.sqrt(max(1, l2_squared) / (2 * share))
     cells = _queries(measured, setting) / len(measured)
     noise = NOISE_FACTOR * (sigma / setting.rows) ** NOISE_POWER * cells**CELL_POWER
+    if order > 2:
+        noise *= BEYOND_PAIRS
     return float(sum(missed) / len(asked) + noise)
 
 
