@@ -73,7 +73,7 @@ class PrivateGsd(RowsSpec):
     earlier when it no longer improves."""
 
     def choose_measured(self, setting: Setting) -> list[Group]:
-        """What is asked: rows of a search smooth less than a mixture does (docs/defaults.md)."""
+        """What is asked: pairs would lose what the rows of a search can hold (docs/defaults.md)."""
         return as_asked(setting)
 
     def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
