@@ -129,7 +129,7 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
         worth, _ = super().default_pace(measured, setting)
         candidates = self.candidates(measured, setting.schema)
         measurements = candidates if self._stands_out(setting) else max(1, min(worth, candidates))
-        # Rounds were studied where a unit moves two cells by one; their number goes with its root.
+        # Rounds were studied where a unit moves two cells by one; moving more is like a smaller budget.
         moved = max(
             group.sensitivity(setting.schema, setting.protection).l2_squared for group in measured
         )
