@@ -65,7 +65,8 @@ def _operations(release: ReleaseSpec, planned: ReleasePlan, schema: Schema) -> i
         return len(spending.prices)
     assert isinstance(release.mechanism, AdaptiveSpec)
     per_round = min(spending.per_round, release.mechanism.candidates(planned.measured, schema))
-    return len(spending.opened) + spending.rounds * (1 + per_round)
+    first = len(spending.public) + len(spending.opened)
+    return first + spending.rounds * (1 + per_round)
 
 
 def _sigma(release: ReleaseSpec, planned: ReleasePlan, subject: Subject) -> float | None:

@@ -53,13 +53,16 @@ def adaptive_measurements(
     measurements = _open(job, plan)
     if measurements:
         learner.update(measurements, measurements)
-    per_round = min(plan.per_round, len(job.candidates.candidates(among)))
+    unknown = _without(compile_groups(plan.public, job.schema), job.candidates)
+    if not unknown.groups:
+        return
+    per_round = min(plan.per_round, len(unknown.candidates(among)))
     schedule = schedule_of(plan, job.door, per_round=per_round)
     finished = 0
     while schedule.rounds_left:
         job.progress(finished, finished + schedule.rounds_left)
         share = schedule.next_share()
-        candidates = admit(job.candidates)
+        candidates = admit(unknown)
         answers = learner.answer(candidates)
         chosen = job.door.select(
             candidates,
@@ -85,9 +88,14 @@ def adaptive_measurements(
 
 
 def _open(job: Job, plan: Rounds) -> list[Measurement]:
-    """Measure the distributions of single columns once, if the plan has a budget for it."""
-    opened = compile_groups(plan.opened, job.schema)
-    return [job.door.measure(group, budget=plan.opening) for group in opened.groups]
+    """Read what is public, and measure the distributions of single columns where there is a budget."""
+    first = compile_groups((*plan.public, *plan.opened), job.schema)
+    return [job.door.measure(group, budget=plan.opening) for group in first.groups]
+
+
+def _without(known: QuerySet, candidates: QuerySet) -> QuerySet:
+    """The candidates of which something is left to learn."""
+    return QuerySet([group for group in candidates.groups if group not in set(known.groups)])
 
 
 def total_noise(sigma: Any, cells: Any, power: float) -> Any:

@@ -70,18 +70,20 @@ class AdaptiveSpec(MechanismSpec):
             rounds = max(1, min(rounds, candidates))
         return self.rounds or rounds, per_round
 
-    def opened(self, measured: Sequence[Group], schema: Schema) -> tuple[Group, ...]:
+    def opened(self, measured: Sequence[Group], schema: Schema) -> Sequence[Group]:
         """The distribution of every column that some candidate is about."""
         if not self.opening_share:
-            return ()
-        return tuple(
+            return []
+        return [
             MarginalGroup((name,)) if name in schema.sizes else TreeGroup((name,), OPENING_LEVELS)
             for name in columns_of(measured)
-        )
+        ]
 
     def plan(self, measured: Sequence[Group], setting: Setting) -> Plan:
         """Divide over T k selections and measurements, which the paper's theorem 1 forgets to do."""
-        opened = self.opened(measured, setting.schema)
+        first = self.opened(measured, setting.schema)
+        opened = tuple(moved_of(first, setting))
+        public = tuple(dict.fromkeys(g for g in (*first, *measured) if not is_moved(g, setting)))
         opening = (
             math.floor(Fraction(self.opening_share) * setting.units / len(opened)) if opened else 0
         )
@@ -97,6 +99,7 @@ class AdaptiveSpec(MechanismSpec):
                 f"{rounds} rounds of {per_round} leave no budget for each; ask for fewer rounds"
             )
         planned = Rounds(
+            public=public,
             opened=opened if opening else (),
             opening=opening,
             rounds=rounds,
@@ -107,6 +110,16 @@ class AdaptiveSpec(MechanismSpec):
         if self.schedule == "annealed":
             return AnnealedRounds(**vars(planned), reserved=reserved)
         return planned
+
+
+def is_moved(group: Group, setting: Setting) -> bool:
+    """Whether some unit can change its counts; if none can, they are public."""
+    return group.sensitivity(setting.schema, setting.protection).l2_squared > 0
+
+
+def moved_of(groups: Sequence[Group], setting: Setting) -> list[Group]:
+    """Those that some unit can change."""
+    return [group for group in groups if is_moved(group, setting)]
 
 
 def columns_of(groups: Sequence[Group]) -> list[str]:

@@ -30,6 +30,8 @@ class OneShot:
 class Rounds:
     """A plan of T rounds of k selections and k measurements. Amounts are units of 1e-12 rho."""
 
+    public: tuple[Group, ...]
+    """Groups whose counts no unit can move: they are read once, before the first round, for nothing."""
     opened: tuple[Group, ...]
     """Groups about single columns that are measured once, before the first round."""
     opening: int

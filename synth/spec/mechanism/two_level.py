@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from synth.spec.budget import rho_of_units
-from synth.spec.mechanism.adaptive import AdaptiveSpec
+from synth.spec.mechanism.adaptive import AdaptiveSpec, moved_of
 from synth.spec.mechanism.base import Setting
 from synth.spec.mechanism.histogram import MultiplicativeWeightsSpec
 from synth.spec.mechanism.product import GenerativeSpec, Steps
@@ -33,9 +33,13 @@ from synth.spec.workload import (
     GroupSizesGroup,
     HierarchicalGroup,
 )
-from synth.spec.workload.hierarchical import as_linked
+from synth.spec.workload.hierarchical import Level, as_linked
 
 PAPER = "Liu, Wu (2022), Towards Differentially Private Query Release for Hierarchical Data"
+FEW_ROUNDS = 6
+"""How many rounds there are where cells do not stand out from their noise."""
+MEASUREMENTS_PER_ROUND = 3
+"""How many of the measurements that are worth their noise go into a round, where cells stand out."""
 VISIBLE = 5.0
 """How many times its noise an average cell must hold for its table to be worth a measurement."""
 
@@ -50,21 +54,21 @@ class TwoLevelSpec(AdaptiveSpec):
     """Share of the budget for measuring, before the first round, the number of individuals, the sizes
     of groups, and every column alone at its own level."""
 
-    def opened(self, measured: Sequence[Group], schema: Schema) -> tuple[Group, ...]:
+    def opened(self, measured: Sequence[Group], schema: Schema) -> Sequence[Group]:
         """Individuals, sizes, and every column that some candidate is about."""
         if not self.opening_share:
-            return ()
+            return []
         linked = as_linked(schema)
         of_groups = set(linked.group_attributes)
         names = dict.fromkeys(name for group in measured for name in group.attributes)
-        return (
+        return [
             NUMBER_OF_INDIVIDUALS,
             GroupSizesGroup(()),
             *(
                 HierarchicalGroup((name,), "group" if name in of_groups else "individual")
                 for name in names
             ),
-        )
+        ]
 
 
 class HierarchicalMwem(TwoLevelSpec, MultiplicativeWeightsSpec):
@@ -112,14 +116,20 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
 
     name: Literal["h_gem"]
     """Always `h_gem`."""
-    steps: Steps = 30
-    """Upper bound on the optimiser's steps in each round; there are many rounds."""
+    steps: Steps = 100
+    """Upper bound on the optimiser's steps in each round."""
 
     def choose_measured(self, setting: Setting) -> list[Group]:
-        """What is asked, where its cells stand out from their noise; pairs of its columns, where not."""
+        """What is asked, where its cells stand out from their noise; pairs of its columns, where not.
+
+        Pairs are counted in groups, if anything asked is: those counts say much of individuals too,
+        and a household moves them less.
+        """
         if self._stands_out(setting):
             return setting.asked
-        return list(dict.fromkeys(part for group in setting.asked for part in _pairs_of(group)))
+        levels = {g.level for g in setting.asked if isinstance(g, HierarchicalGroup)}
+        level: Level = "group" if "group" in levels else "individual"
+        return list(dict.fromkeys(p for group in setting.asked for p in _pairs_of(group, level)))
 
     def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
         """As many measurements as other mixtures make; everything once, where cells stand out.
@@ -127,15 +137,21 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
         The more noise there is, the sooner a fit follows it: fewer rounds are fewer steps.
         """
         worth, _ = super().default_pace(measured, setting)
-        candidates = self.candidates(measured, setting.schema)
-        measurements = candidates if self._stands_out(setting) else max(1, min(worth, candidates))
+        candidates = max(1, self.candidates(moved_of(measured, setting), setting.schema))
+        if self._stands_out(setting):
+            measurements, rounds = candidates, self._rounds_for_all(worth, measured, setting)
+        else:
+            measurements, rounds = max(1, min(worth, candidates)), FEW_ROUNDS
+        per_round = max(1, measurements // rounds)
+        return measurements // per_round, per_round
+
+    def _rounds_for_all(self, worth: int, measured: Sequence[Group], setting: Setting) -> int:
         # Rounds were studied where a unit moves two cells by one; moving more is like a smaller budget.
         moved = max(
             group.sensitivity(setting.schema, setting.protection).l2_squared for group in measured
         )
-        rounds = max(1, round(worth / math.sqrt(math.sqrt(max(2, moved) / 2))))
-        per_round = max(1, measurements // rounds)
-        return measurements // per_round, per_round
+        less = math.sqrt(math.sqrt(max(2, moved) / 2))
+        return max(1, round(worth / MEASUREMENTS_PER_ROUND / less))
 
     def _stands_out(self, setting: Setting) -> bool:
         """Whether an average cell of what is asked holds several times its noise (docs/defaults.md).
@@ -176,10 +192,11 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
         )
 
 
-def _pairs_of(group: Group) -> Iterable[Group]:
-    if not isinstance(group, HierarchicalGroup) or len(group.attributes) <= 2:
+def _pairs_of(group: Group, level: Level) -> Iterable[Group]:
+    if not isinstance(group, HierarchicalGroup):
         return [group]
-    return [HierarchicalGroup(pair, group.level) for pair in combinations(group.attributes, 2)]
+    order = min(2, len(group.attributes))
+    return [HierarchicalGroup(pair, level) for pair in combinations(group.attributes, order)]
 
 
 def _entries_of(group: Group, schema: LinkedSchema) -> int:

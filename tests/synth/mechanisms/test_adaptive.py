@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -27,6 +28,7 @@ ASKED = [MarginalGroup(names) for names in (("a", "b", "c"), ("a", "b"), ("a",))
 CLOSURE = [MarginalGroup(names) for names in (("a",), ("b",), ("c",), ("a", "b"), ("a", "b", "c"))]
 ROWS = 1000
 ANNEALED = AnnealedRounds(
+    public=(),
     opened=(),
     opening=0,
     rounds=30,
@@ -152,3 +154,36 @@ def test_what_noise_would_have_moved_is_the_limit() -> None:
     limit = math.sqrt(2 / math.pi) * sigma * 2
     assert prices(move=1.01 * limit)[0] == (10**9, 30)
     assert prices(move=0.99 * limit)[0] == (10**9, 1)
+
+
+class TestPublicCounts:
+    """No unit can move a column that has one value: its counts are public."""
+
+    SCHEMA = coded_schema({"a": 2, "only": 1})
+    PLAN = replace(ANNEALED, public=(MarginalGroup(("only",)),))
+
+    def operations(self, candidates: Sequence[Group]) -> list[tuple[str, str, int]]:
+        journal = MemoryJournal()
+        vault = Vault(
+            coded_table(self.SCHEMA, [[i % 2, 0] for i in range(ROWS)]),
+            protection=REPLACE_ONE,
+            budget=UNITS_PER_RHO,
+            journal=journal,
+        )
+        done = replace(
+            job(CLOSURE, MemoryJournal()),
+            door=vault,
+            schema=self.SCHEMA,
+            candidates=compile_groups(candidates, self.SCHEMA),
+            plan=self.PLAN,
+        )
+        adaptive_measurements(done, Mwem(name="mwem"), Restless(0.0))
+        return [(o.kind, o.asked, o.price) for o in journal.operations()]
+
+    def test_they_are_read_once_for_nothing_and_never_chosen(self) -> None:
+        both = self.operations([MarginalGroup(("only",)), MarginalGroup(("a",))])
+        assert both[0] == ("measure", "only", 0)
+        assert {asked for _, asked, _ in both[1:]} == {"1 of 1 marginals", "a"}
+
+    def test_where_all_counts_are_public_there_are_no_rounds(self) -> None:
+        assert self.operations([MarginalGroup(("only",))]) == [("measure", "only", 0)]

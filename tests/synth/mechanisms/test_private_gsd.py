@@ -86,6 +86,7 @@ WORKLOADS: dict[str, list[WorkloadItem]] = {
     ],
 }
 ADAPTIVE = Rounds(
+    public=(),
     opened=tuple(MarginalGroup((name,)) for name in ("colour", "sex", "age", "children")),
     opening=10**12,
     rounds=8,

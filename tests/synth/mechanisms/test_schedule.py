@@ -28,6 +28,7 @@ def door(budget: int = RESERVED, journal: MemoryJournal | None = None) -> Vault:
 def annealed(rounds: int, per_round: int = 1) -> AnnealedRounds:
     each = RESERVED // (rounds * per_round)
     return AnnealedRounds(
+        public=(),
         opened=(),
         opening=0,
         rounds=rounds,
@@ -56,7 +57,9 @@ def carry_out(plan: Rounds, at: Door, learnt: list[bool], *, per_round: int = 1)
 
 
 def test_equal_rounds_stay_equal_whatever_they_teach() -> None:
-    plan = Rounds(opened=(), opening=0, rounds=3, per_round=1, select=10**7, measure=10**8)
+    plan = Rounds(
+        public=(), opened=(), opening=0, rounds=3, per_round=1, select=10**7, measure=10**8
+    )
     assert carry_out(plan, door(), [True, False]) == [Share(10**7, 10**8)] * 3
 
 

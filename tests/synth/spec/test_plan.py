@@ -304,7 +304,7 @@ def test_a_refusal_comes_before_the_division() -> None:
     ("rows", "units", "rounds", "per_round"),
     [
         pytest.param(4, UNITS_PER_RHO // 1000, 1, 1, id="nothing is worth it, one is measured"),
-        pytest.param(10**5, UNITS_PER_RHO // 400_000, 2, 3, id="everything stands out, a little"),
+        pytest.param(10**5, UNITS_PER_RHO // 400_000, 1, 6, id="everything stands out, a little"),
         pytest.param(10**6, UNITS_PER_RHO, 6, 1, id="everything stands out"),
     ],
 )
@@ -318,3 +318,26 @@ def test_groups_have_as_many_rounds_as_their_cells_are_worth(
     found = plan(spec, linked, household(3, "add_remove"), units).spending
     assert isinstance(found, Rounds)
     assert (found.rounds, found.per_round) == (rounds, per_round)
+
+
+def test_what_people_cannot_move_is_read_for_nothing_and_the_rest_shares_the_opening() -> None:
+    linked = two_level_schema({"a": 2, "b": 3}, {"c": 4}, 3).linked
+    spec = release({"name": "h_gem"}, workload=[{"type": "hierarchical", "k": 2}])
+    units = UNITS_PER_RHO
+    by_person = Protection(unit="person", relation="replace_one", max_rows_per_person=1)
+    found = plan(spec, linked, by_person, units).spending
+    assert isinstance(found, Rounds)
+    columns = [(group.attributes, getattr(group, "level", "sizes")) for group in found.public]
+    assert columns == [
+        ((), "individual"),
+        ((), "sizes"),
+        (("a",), "group"),
+        (("b",), "group"),
+        (("a", "b"), "group"),
+        (("a", "b"), "individual"),
+    ]
+    assert [group.attributes for group in found.opened] == [("c",)]
+    assert found.opening == pytest.approx(0.2 * units, abs=1)
+    assert found.total <= units
+    # Of the six tables, two are public.
+    assert found.rounds * found.per_round == 4
