@@ -17,13 +17,13 @@ INTRODUCTION = """# Benchmark of households and the people in them
 
 What `make bench-households` measured, after Liu and Wu (2022), Towards Differentially Private Query
 Release for Hierarchical Data. Each figure is the mean over some runs of a release, ± one standard
-error: the mechanism's defaults, delta 1/n², n synthetic households, where n is the number of private
-ones. Households are groups, and the people in them individuals. An error is the difference between a
-query's answer and the truth, as a fraction of the groups for queries that count groups, and of the
-individuals for those that count individuals; max and mean are over all queries of a level. The truth
-is known because the data is public: households of New York in the ACS of 2024, with
-[columns](../data.md#households-and-the-people-in-them) near those of the paper. Seconds are those of
-the whole job; processor seconds add up its threads.
+error: the mechanism's defaults where the title does not say otherwise, delta 1/n², n synthetic
+households, where n is the number of private ones. Households are groups, and the people in them
+individuals. An error is the difference between a query's answer and the truth, as a fraction of the
+groups for queries that count groups, and of the individuals for those that count individuals; max and
+mean are over all queries of a level. The truth is known because the data is public: households of New
+York in the ACS of 2024, with [columns](../data.md#households-and-the-people-in-them) near those of the
+paper. Seconds are those of the whole job; processor seconds add up its threads.
 
 The paper's noise is the same whoever is protected, which is right for people alone; what a household
 moves is larger ([section 3](../privacy.md#3-sensitivities)), so each unit has tables of its own.

@@ -5,7 +5,7 @@ and appendix A.1.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
@@ -18,6 +18,7 @@ STATE = "NY"
 ORDER = 3
 COUNT, SEED = 128, 0
 """Sets of columns that are asked about, for each number of columns of households among them."""
+TIMED_ROUNDS = 50
 
 Unit = Literal["household", "person"]
 Relation = Literal["replace_one", "add_remove"]
@@ -103,7 +104,24 @@ def _comparison(name: str, unit: Unit, relation: Relation) -> Comparison:
 RELATIONS: tuple[Relation, ...] = ("replace_one", "add_remove")
 UNITS: tuple[Unit, ...] = ("person", "household")
 
-COMPARISONS = tuple(
-    _comparison(name, unit, relation) for relation, name, unit in product(RELATIONS, SETS, UNITS)
+
+def _in_timed_rounds(unit: Unit) -> Comparison:
+    """The full set in a fixed number of rounds, to compare their time from state to state."""
+    by_default = _comparison("full", unit, "replace_one")
+    return replace(
+        by_default,
+        name=f"{by_default.name}-{TIMED_ROUNDS}-rounds",
+        title=f"{by_default.title}; {TIMED_ROUNDS} rounds of one measurement",
+        mechanisms=("h_gem",),
+        parameters={"h_gem": {"rounds": TIMED_ROUNDS, "per_round": 1}},
+    )
+
+
+COMPARISONS = (
+    *(
+        _comparison(name, unit, relation)
+        for relation, name, unit in product(RELATIONS, SETS, UNITS)
+    ),
+    *(_in_timed_rounds(unit) for unit in UNITS),
 )
 """The paper's relation first."""

@@ -36,8 +36,10 @@ from synth.spec.workload import (
 from synth.spec.workload.hierarchical import Level, as_linked
 
 PAPER = "Liu, Wu (2022), Towards Differentially Private Query Release for Hierarchical Data"
-FEW_ROUNDS = 6
-"""How many rounds there are where cells do not stand out from their noise."""
+FEW_ROUNDS = 4
+"""How many rounds there are where cells do not stand out from their noise (docs/defaults.md)."""
+TIMES_AS_MANY = 2
+"""How many times as many pairs are measured there as other mixtures would measure."""
 MEASUREMENTS_PER_ROUND = 3
 """How many of the measurements that are worth their noise go into a round, where cells stand out."""
 VISIBLE = 5.0
@@ -132,7 +134,7 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
         return list(dict.fromkeys(p for group in setting.asked for p in _pairs_of(group, level)))
 
     def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
-        """As many measurements as other mixtures make; everything once, where cells stand out.
+        """Everything once, where cells stand out; where not, twice what other mixtures measure.
 
         The more noise there is, the sooner a fit follows it: fewer rounds are fewer steps.
         """
@@ -141,7 +143,8 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
         if self._stands_out(setting):
             measurements, rounds = candidates, self._rounds_for_all(worth, measured, setting)
         else:
-            measurements, rounds = max(1, min(worth, candidates)), FEW_ROUNDS
+            measurements = max(1, min(TIMES_AS_MANY * worth, candidates))
+            rounds = FEW_ROUNDS
         per_round = max(1, measurements // rounds)
         return measurements // per_round, per_round
 
