@@ -33,15 +33,15 @@ from synth.spec.workload import (
     GroupSizesGroup,
     HierarchicalGroup,
 )
-from synth.spec.workload.hierarchical import Level, as_linked
+from synth.spec.workload.hierarchical import as_linked
 
 PAPER = "Liu, Wu (2022), Towards Differentially Private Query Release for Hierarchical Data"
-FEW_ROUNDS = 4
-"""How many rounds there are where cells do not stand out from their noise (docs/defaults.md)."""
+MEASUREMENTS_PER_ROUND = 3
+"""How many of the measurements that are worth their noise go into a round (docs/defaults.md)."""
+FEW_ROUNDS = 6
+"""How many rounds there are where households move much, and cells do not stand out from the noise."""
 TIMES_AS_MANY = 2
 """How many times as many pairs are measured there as other mixtures would measure."""
-MEASUREMENTS_PER_ROUND = 3
-"""How many of the measurements that are worth their noise go into a round, where cells stand out."""
 VISIBLE = 5.0
 """How many times its noise an average cell must hold for its table to be worth a measurement."""
 
@@ -124,31 +124,40 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
     def choose_measured(self, setting: Setting) -> list[Group]:
         """What is asked, where its cells stand out from their noise; pairs of its columns, where not.
 
-        Pairs are counted in groups, if anything asked is: those counts say much of individuals too,
-        and a household moves them less.
+        A household moves counts of groups less than those of individuals, about whom they say much
+        too: if anything is counted in groups, then all pairs are.
         """
         if self._stands_out(setting):
             return setting.asked
-        levels = {g.level for g in setting.asked if isinstance(g, HierarchicalGroup)}
-        level: Level = "group" if "group" in levels else "individual"
-        return list(dict.fromkeys(p for group in setting.asked for p in _pairs_of(group, level)))
+        pairs = list(dict.fromkeys(pair for group in setting.asked for pair in _pairs_of(group)))
+        if setting.protection.unit != "household":
+            return pairs
+        of_groups = [
+            pair
+            for pair in pairs
+            if not (isinstance(pair, HierarchicalGroup) and pair.level == "individual")
+        ]
+        return of_groups or pairs
 
     def default_pace(self, measured: Sequence[Group], setting: Setting) -> tuple[int, int]:
-        """Everything once, where cells stand out; where not, twice what other mixtures measure.
+        """Everything once, where cells stand out; where not, what other mixtures measure, or twice that.
 
         The more noise there is, the sooner a fit follows it: fewer rounds are fewer steps.
         """
         worth, _ = super().default_pace(measured, setting)
         candidates = max(1, self.candidates(moved_of(measured, setting), setting.schema))
+        rounds = self._rounds_of(worth, measured, setting)
         if self._stands_out(setting):
-            measurements, rounds = candidates, self._rounds_for_all(worth, measured, setting)
+            measurements = candidates
+        elif setting.protection.unit == "household":
+            measurements, rounds = TIMES_AS_MANY * worth, FEW_ROUNDS
         else:
-            measurements = max(1, min(TIMES_AS_MANY * worth, candidates))
-            rounds = FEW_ROUNDS
+            measurements = worth
+        measurements = max(1, min(measurements, candidates))
         per_round = max(1, measurements // rounds)
         return measurements // per_round, per_round
 
-    def _rounds_for_all(self, worth: int, measured: Sequence[Group], setting: Setting) -> int:
+    def _rounds_of(self, worth: int, measured: Sequence[Group], setting: Setting) -> int:
         # Rounds were studied where a unit moves two cells by one; moving more is like a smaller budget.
         moved = max(
             group.sensitivity(setting.schema, setting.protection).l2_squared for group in measured
@@ -195,11 +204,10 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
         )
 
 
-def _pairs_of(group: Group, level: Level) -> Iterable[Group]:
-    if not isinstance(group, HierarchicalGroup):
+def _pairs_of(group: Group) -> Iterable[Group]:
+    if not isinstance(group, HierarchicalGroup) or len(group.attributes) <= 2:
         return [group]
-    order = min(2, len(group.attributes))
-    return [HierarchicalGroup(pair, level) for pair in combinations(group.attributes, order)]
+    return [HierarchicalGroup(pair, group.level) for pair in combinations(group.attributes, 2)]
 
 
 def _entries_of(group: Group, schema: LinkedSchema) -> int:
