@@ -154,7 +154,7 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
         else:
             measurements = worth
         measurements = max(1, min(measurements, candidates))
-        per_round = max(1, measurements // rounds)
+        per_round = max(1, round(measurements / rounds))
         return measurements // per_round, per_round
 
     def _rounds_of(self, worth: int, measured: Sequence[Group], setting: Setting) -> int:
