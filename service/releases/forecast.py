@@ -98,16 +98,8 @@ def _warnings(
     if units > account.left_units:
         left = rho_of_units(account.left_units)
         warnings.append(f"the population has {left:g} rho left: this release would be refused")
-    groups = len(planned.measured)
-    if isinstance(planned.spending, Rounds) and not any(
-        _is_measured_singly(group, release.mechanism) for group in planned.measured
-    ):
-        measured = planned.spending.rounds * planned.spending.per_round
-        if measured < groups:
-            warnings.append(
-                f"at most {measured} of {groups} marginals are measured; the others are answered "
-                "from the model, with an error that the noise alone does not tell"
-            )
+    if isinstance(planned.spending, Rounds):
+        warnings += _warnings_of_rounds(release, planned.measured, planned.spending)
     if isinstance(planned.spending, AnnealedRounds):
         warnings.append(
             f"there are at most {planned.spending.rounds} rounds, and fewer as their noise is halved, each "
@@ -122,6 +114,25 @@ def _warnings(
     elif release.mechanism.measure is not None:
         warnings.append(
             "the workload is answered from what mechanism.measure names; sigma is the noise there"
+        )
+    return warnings
+
+
+def _warnings_of_rounds(release: ReleaseSpec, measured: list[Group], spending: Rounds) -> list[str]:
+    """What rounds leave out, and what they need not measure."""
+    warnings = []
+    moved = [group for group in measured if group not in set(spending.public)]
+    public, most = len(measured) - len(moved), spending.rounds * spending.per_round
+    singly = any(_is_measured_singly(group, release.mechanism) for group in moved)
+    if most < len(moved) and not singly:
+        warnings.append(
+            f"at most {most} of {len(moved)} marginals are measured; the others are answered "
+            "from the model, with an error that the noise alone does not tell"
+        )
+    if public:
+        warnings.append(
+            f"{public} of {len(measured)} marginals are read without noise, because nobody who is "
+            "protected can change them"
         )
     return warnings
 

@@ -108,6 +108,14 @@ class TestPreview:
             "table" in changes and is_warned
         )
 
+    @pytest.mark.parametrize(("protection", "is_told"), [(PEOPLE, True), (HOUSEHOLDS, False)])
+    def test_counts_that_nobody_can_change_are_read_without_noise(
+        self, api: Api, protection: dict[str, Any], is_told: bool
+    ) -> None:
+        dataset = api.dataset(api.population(**protection, relation="replace_one"), OWNED)
+        warnings = preview(api, dataset, **H_GEM)["warnings"]
+        assert any("are read without noise" in each for each in warnings) == is_told
+
 
 @pytest.mark.parametrize(
     ("changes", "told"),
