@@ -3,7 +3,7 @@
 Paper: Liu, Vietri, Wu (2021), Iterative Methods for Private Synthetic Data, algorithm 1.
 With a score and a schedule of its own: McKenna, Mullins, Sheldon, Miklau (2022), AIM, algorithms 1 and 3.
 Departures: whole marginals are selected and measured by default, since all cells of a marginal cost
-little more than one.
+little more than one. Counts that no unit can move are read before the first round, and never selected.
 """
 
 import math
