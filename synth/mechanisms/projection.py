@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from statistics import NormalDist
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 import torch
@@ -130,6 +130,9 @@ class AboveThreshold:
 class MixtureLearner:
     """A generator, and the optimiser that brings it closer to the measurements."""
 
+    ends_at_best: ClassVar[bool] = False
+    """Whether a fit that uses up its steps goes back to the best of them."""
+
     def __init__(
         self,
         generator: Generator,
@@ -173,14 +176,43 @@ class MixtureLearner:
             self._has_started = True
         measured = Measured.of(measurements, self.rows, self.device)
         objective = self.objective(measured)
+        best = Best(self.generator) if self.ends_at_best else None
         for step in range(self._steps):
             if step % STEPS_PER_REPORT == 0:
                 report(step, self._steps)
             loss = objective.loss(measured.answers(self.generator.fitted()))
             if loss is None:
                 break
+            if best:
+                best.note(loss.item())
             descend(self.generator, self._optimiser, loss)
+        else:
+            if best:
+                with torch.no_grad():
+                    last = objective.loss(measured.answers(self.generator.fitted()))
+                best.end(0.0 if last is None else last.item())
         report(self._steps, self._steps)
+
+
+class Best:
+    """The weights of a generator at its smallest loss so far."""
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+        self._loss = math.inf
+        self._weights: dict[str, torch.Tensor] = {}
+
+    def note(self, loss: float) -> None:
+        """Remember the present weights, if they are better than all before."""
+        if loss < self._loss:
+            self._loss = loss
+            state = self._generator.state_dict()
+            self._weights = {name: weight.clone() for name, weight in state.items()}
+
+    def end(self, loss: float) -> None:
+        """Go back to the best weights, unless the present ones are."""
+        if loss > self._loss:
+            self._generator.load_state_dict(self._weights)
 
 
 def new_optimiser(generator: Generator, learning_rate: float) -> torch.optim.Optimizer:

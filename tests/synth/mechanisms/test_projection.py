@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from synth.domain import Domain
 from synth.door import Measurement
-from synth.mechanisms.projection import AboveThreshold, Measured, NoiseBand, one_way_shares
+from synth.mechanisms.projection import AboveThreshold, Best, Measured, NoiseBand, one_way_shares
 from synth.models.generators import SoftmaxTable
 from synth.queries import Marginal, QueryGroup, QuerySet, Single
 
@@ -171,3 +171,27 @@ class TestOneWayShares:
         assert np.isnan(found[0]).all()
         assert found[1] == pytest.approx([1 / 3] * 3)
         assert found[2] == pytest.approx([1 / 4] * 4)
+
+
+class TestBest:
+    def ended(self, losses: list[float], last: float) -> int:
+        """After which step the weights are those of the end, where each step adds one to them."""
+        generator = SoftmaxTable(DOMAIN, 1)
+        generator.load_state_dict(
+            {name: torch.zeros_like(w) for name, w in generator.state_dict().items()}
+        )
+        best = Best(generator)
+        for loss in losses:
+            best.note(loss)
+            with torch.no_grad():
+                for weight in generator.parameters():
+                    weight += 1
+        best.end(last)
+        (steps,) = {int(w) for weight in generator.parameters() for w in weight.flatten()}
+        return steps
+
+    def test_a_fit_that_ends_in_a_stumble_goes_back_to_its_best_step(self) -> None:
+        assert self.ended([5.0, 1.0, 2.0], last=190.0) == 1
+
+    def test_a_fit_that_ends_at_its_best_stays_there(self) -> None:
+        assert self.ended([5.0, 2.0, 1.0], last=0.5) == 3
