@@ -121,8 +121,9 @@ def _warnings(
 def _warnings_of_rounds(release: ReleaseSpec, measured: list[Group], spending: Rounds) -> list[str]:
     """What rounds leave out, and what they need not measure."""
     warnings = []
-    moved = [group for group in measured if group not in set(spending.public)]
-    public, most = len(measured) - len(moved), spending.rounds * spending.per_round
+    known, most = set(spending.public), spending.rounds * spending.per_round
+    moved = [group for group in measured if group not in known]
+    public = len(measured) - len(moved)
     singly = any(_is_measured_singly(group, release.mechanism) for group in moved)
     if most < len(moved) and not singly:
         warnings.append(

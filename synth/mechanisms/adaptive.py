@@ -53,7 +53,7 @@ def adaptive_measurements(
     measurements = _open(job, plan)
     if measurements:
         learner.update(measurements, measurements)
-    unknown = _without(compile_groups(plan.public, job.schema), job.candidates)
+    unknown = _without_public(job)
     if not unknown.groups:
         return
     per_round = min(plan.per_round, len(unknown.candidates(among)))
@@ -93,9 +93,10 @@ def _open(job: Job, plan: Rounds) -> list[Measurement]:
     return [job.door.measure(group, budget=plan.opening) for group in first.groups]
 
 
-def _without(known: QuerySet, candidates: QuerySet) -> QuerySet:
-    """The candidates of which something is left to learn."""
-    return QuerySet([group for group in candidates.groups if group not in set(known.groups)])
+def _without_public(job: Job) -> QuerySet:
+    """The candidates of which something is left to learn: those that some unit can move."""
+    groups = job.candidates.groups
+    return QuerySet(g for g in groups if g.sensitivity(job.door.protection).l2_squared)
 
 
 def total_noise(sigma: Any, cells: Any, power: float) -> Any:
