@@ -189,10 +189,12 @@ class HierarchicalGem(TwoLevelSpec, GenerativeSpec):
         own = sum(size for name, size in linked.sizes.items() if name not in of_groups)
         codes = places + sum(linked.sizes.values()) + (places - 1) * own
         rounds, per_round = self.pace(measured, setting)
-        share = min(1.0, rounds * per_round / len(measured))
-        opened = self.opened(measured, linked)
-        entries = share * sum(_entries_of(group, linked) for group in measured)
-        tables = self.components * (entries + sum(_entries_of(group, linked) for group in opened))
+        moved = moved_of(measured, setting)
+        share = min(1.0, rounds * per_round / max(1, len(moved)))
+        # Everything public is fitted from the start.
+        first = {*self.opened(measured, linked), *(set(measured) - set(moved))}
+        entries = share * sum(_entries_of(group, linked) for group in moved)
+        tables = self.components * (entries + sum(_entries_of(group, linked) for group in first))
         if tables > KEPT_TABLES * MAX_ENTRIES:
             tables = RECOMPUTED_TABLES * MAX_ENTRIES
         plans = min(rounds, KEPT_PLANS) * share * queries_of(measured, linked)

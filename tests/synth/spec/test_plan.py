@@ -320,12 +320,14 @@ def test_groups_have_as_many_rounds_as_their_cells_are_worth(
     assert (found.rounds, found.per_round) == (rounds, per_round)
 
 
+BY_PERSON = Protection(unit="person", relation="replace_one", max_rows_per_person=1)
+
+
 def test_what_people_cannot_move_is_read_for_nothing_and_the_rest_shares_the_opening() -> None:
     linked = two_level_schema({"a": 2, "b": 3}, {"c": 4}, 3).linked
     spec = release({"name": "h_gem"}, workload=[{"type": "hierarchical", "k": 2}])
     units = UNITS_PER_RHO
-    by_person = Protection(unit="person", relation="replace_one", max_rows_per_person=1)
-    found = plan(spec, linked, by_person, units).spending
+    found = plan(spec, linked, BY_PERSON, units).spending
     assert isinstance(found, Rounds)
     columns = [(group.attributes, getattr(group, "level", "sizes")) for group in found.public]
     assert columns == [
@@ -341,3 +343,15 @@ def test_what_people_cannot_move_is_read_for_nothing_and_the_rest_shares_the_ope
     assert found.total <= units
     # Of the six tables, two are public.
     assert found.rounds * found.per_round == 4
+
+
+def test_memory_holds_all_that_is_public_however_little_is_measured() -> None:
+    linked = two_level_schema({"a": 50, "b": 60}, {"c": 4}, 3).linked
+    mechanism = {"name": "h_gem", "rounds": 1, "per_round": 1}
+    spec = release(
+        mechanism, workload=[{"type": "hierarchical", "attributes": [["a", "b"], ["c"]]}]
+    )
+    by_person = plan(spec, linked, BY_PERSON, UNITS_PER_RHO).memory_bytes
+    by_household = plan(spec, linked, household(3, "replace_one"), UNITS_PER_RHO).memory_bytes
+    # Of four tables one is measured: where two are public, these are fitted as well.
+    assert by_person > by_household
