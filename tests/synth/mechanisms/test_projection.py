@@ -1,5 +1,8 @@
 """What the product family fits to, and when a fit is close enough."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -7,9 +10,18 @@ from numpy.typing import NDArray
 
 from synth.domain import Domain
 from synth.door import Measurement
-from synth.mechanisms.projection import AboveThreshold, Best, Measured, NoiseBand, one_way_shares
+from synth.mechanisms.h_gem import GroupLearner
+from synth.mechanisms.projection import (
+    AboveThreshold,
+    Measured,
+    MixtureLearner,
+    NoiseBand,
+    Objective,
+    one_way_shares,
+)
 from synth.models.generators import SoftmaxTable
 from synth.queries import Marginal, QueryGroup, QuerySet, Single
+from synth.spec.mechanism import RelaxedProjection
 
 CPU = torch.device("cpu")
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
@@ -173,25 +185,44 @@ class TestOneWayShares:
         assert found[2] == pytest.approx([1 / 4] * 4)
 
 
-class TestBest:
-    def ended(self, losses: list[float], last: float) -> int:
-        """After which step the weights are those of the end, where each step adds one to them."""
-        generator = SoftmaxTable(DOMAIN, 1)
-        generator.load_state_dict(
-            {name: torch.zeros_like(w) for name, w in generator.state_dict().items()}
-        )
-        best = Best(generator)
-        for loss in losses:
-            best.note(loss)
-            with torch.no_grad():
-                for weight in generator.parameters():
-                    weight += 1
-        best.end(last)
-        (steps,) = {int(w) for weight in generator.parameters() for w in weight.flatten()}
-        return steps
+class Scripted:
+    """Losses that are told beforehand, with a slope to go down all the same."""
 
-    def test_a_fit_that_ends_in_a_stumble_goes_back_to_its_best_step(self) -> None:
-        assert self.ended([5.0, 1.0, 2.0], last=190.0) == 1
+    def __init__(self, losses: list[float], generator: SoftmaxTable) -> None:
+        self._losses = iter(losses)
+        self._generator = generator
+        self.weights: list[torch.Tensor] = []
 
-    def test_a_fit_that_ends_at_its_best_stays_there(self) -> None:
-        assert self.ended([5.0, 2.0, 1.0], last=0.5) == 3
+    def loss(self, answers: torch.Tensor) -> torch.Tensor:
+        self.weights.append(weights_of(self._generator))
+        return next(self._losses) + answers[0] - answers[0].detach()
+
+
+def weights_of(generator: SoftmaxTable) -> torch.Tensor:
+    return torch.cat([w.detach().clone().flatten() for w in generator.parameters()])
+
+
+class Careful(MixtureLearner):
+    ends_at_best = GroupLearner.ends_at_best
+    script: Scripted
+
+    def objective(self, measured: Measured) -> Objective:
+        return self.script
+
+
+@pytest.mark.parametrize(
+    ("losses", "best"),
+    [
+        pytest.param([5.0, 1.0, 2.0, 190.0], 1, id="it ends in a stumble"),
+        pytest.param([5.0, 2.0, 1.0, 0.5], 3, id="it ends at its best"),
+    ],
+)
+def test_groups_are_fitted_to_the_best_step(losses: list[float], best: int) -> None:
+    table = SoftmaxTable(DOMAIN, 2)
+    job: Any = SimpleNamespace(rows=ROWS, device=CPU)
+    spec = RelaxedProjection(name="relaxed_projection", steps=3, learning_rate=0.5)
+    learner = Careful(table, job, spec)
+    learner.script = Scripted(losses, table)
+    learner.fit([Measurement(marginal("a", "b"), np.array([300, 0, 200, 100, 0, 400]), SIGMA)])
+    assert len({tuple(w.tolist()) for w in learner.script.weights}) == 4
+    assert torch.equal(weights_of(table), learner.script.weights[best])
