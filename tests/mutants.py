@@ -186,16 +186,30 @@ MUTANTS = (
     Mutant(
         "the draws of a round are priced as one",
         "synth/privacy/noise.py",
-        "price = draws * _units(measurement.map(linf))",
-        "price = _units(measurement.map(linf))",
+        "price = draws * _units(measurement.map(linf + COPIES if linf else 0))",
+        "price = _units(measurement.map(linf + COPIES if linf else 0))",
         (GAMES,),
+    ),
+    Mutant(
+        "the rounding of copied scores is not paid for",
+        "synth/privacy/noise.py",
+        "COPIES = 2\n",
+        "COPIES = 0\n",
+        (NOISE,),
+    ),
+    Mutant(
+        "copies weigh more than their candidate",
+        "synth/privacy/noise.py",
+        "np.repeat(scores - np.array(lower)[doublings], 1 << doublings)",
+        "np.repeat(scores, 1 << doublings)",
+        (NOISE,),
     ),
     Mutant(
         "hedge draws with a larger rate than they are priced for",
         "synth/privacy/noise.py",
-        "return Sampler(scale, price, lambda c: _array([measurement(c) for _ in range(draws)]))",
-        "sharper = dp.m.make_noisy_max(_VECTOR, dp.linf_distance(T='i64'), _ZCDP, scale / 2)\n"
-        "    return Sampler(scale, price, lambda c: _array([sharper(c) for _ in range(draws)]))",
+        "        return candidates[[measurement(copied) for _ in range(draws)]]\n",
+        "        sharper = dp.m.make_noisy_max(_VECTOR, dp.linf_distance(T='i64'), _ZCDP, scale / 2)\n"
+        "        return candidates[[sharper(copied) for _ in range(draws)]]\n",
         (NOISE,),
     ),
     Mutant(

@@ -14,8 +14,9 @@ from synth.mechanisms.base import Job
 from synth.spec.budget import rho_of_units
 from synth.spec.mechanism import Draws
 
-SAFETY = 1 - 2**-40
-"""The rate is a rounding step below what the plan pays for, so that rounding never costs a unit."""
+SAFETY = 1 - 2**-18
+"""The rate is a little below what the plan pays for, so that rounding never costs a unit: neither that
+of prices nor that of copied scores (docs/privacy.md, section 2.4)."""
 
 Critics = dict[int, int]
 """How often each query was drawn, less how often its negation was; those that cancel are left out."""

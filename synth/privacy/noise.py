@@ -7,6 +7,7 @@ is involved. Prices are units of 1e-12 rho, rounded up.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
@@ -18,6 +19,10 @@ from synth.spec.budget import UNITS_PER_RHO
 
 FIXED_POINT = 2**20
 """Scores are whole multiples of 1/FIXED_POINT of a row, so that only integers meet the noise."""
+
+COPIES = 2
+"""How much more a score moves once it stands for copies of its candidate (docs/privacy.md, section 2.4)."""
+LN_2 = Fraction(Decimal(2).ln(Context(prec=60)))
 
 Counts = NDArray[np.int64]
 
@@ -66,8 +71,29 @@ def noisy_top(linf: int, k: int, *, budget: int) -> Sampler:
 def gumbel_draws(linf: int, scale: float, draws: int) -> Sampler:
     """Independent exponential-mechanism draws at a given scale: rho = draws * Du^2 / (2 b^2)."""
     measurement = dp.m.make_noisy_max(_VECTOR, dp.linf_distance(T="i64"), _ZCDP, scale)
-    price = draws * _units(measurement.map(linf))
-    return Sampler(scale, price, lambda c: _array([measurement(c) for _ in range(draws)]))
+    price = draws * _units(measurement.map(linf + COPIES if linf else 0))
+
+    def release(scores: Counts) -> Counts:
+        candidates, copied = copies(scores, scale)
+        return candidates[[measurement(copied) for _ in range(draws)]]
+
+    return Sampler(scale, price, release)
+
+
+def copies(scores: Counts, scale: float) -> tuple[Counts, Counts]:
+    """Whose copy each is, and the scores of the copies, about as likely to be drawn as each other.
+
+    OpenDP proposes candidates evenly and accepts one with probability exp((score - largest) / scale):
+    where few are likely, that takes as many proposals as there are candidates. 2^k copies, each with
+    a score that is scale * k ln 2 lower, are together as likely as their candidate was.
+    """
+    likelihood = np.exp((scores - scores.max()) / scale)
+    doublings = np.log2(np.maximum(1, likelihood / likelihood.mean())).astype(np.int64)
+    lower = [math.floor(k * LN_2 * Fraction(scale)) for k in range(doublings.max() + 1)]
+    return (
+        np.repeat(np.arange(len(scores)), 1 << doublings),
+        np.repeat(scores - np.array(lower)[doublings], 1 << doublings),
+    )
 
 
 def _cheapest(at: Callable[[float], Sampler], scale: float, budget: int) -> Sampler:

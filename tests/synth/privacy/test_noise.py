@@ -4,13 +4,17 @@ Every check that accepts the right scale must also reject a wrong one, or it wou
 """
 
 import math
+from fractions import Fraction
 from itertools import permutations, product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from synth.privacy import noise
+from synth.privacy.noise import FIXED_POINT
 from synth.spec.budget import UNITS_PER_RHO
 
 REJECT = 1e-9  # about 40 comparisons in a run: a false alarm in fewer than one run in 10^7
@@ -102,14 +106,68 @@ def test_selector_conforms(scores: list[int], k: int) -> None:
         assert g_test(chosen, choice_probabilities(vector, scale / 2, k)) < REJECT
 
 
+DRAWN_SCORES = [
+    [0, 1, 2, 3],
+    [*(0,) * 60, 2, 4, 6],  # few are likely: they are copied
+    [*(0,) * 300, 9, 1_000_000],
+]
+
+
 @pytest.mark.statistical
-def test_independent_draws_conform() -> None:
-    sampler = noise.gumbel_draws(1, 1.5, 20_000)
-    scores = np.array([0, 1, 2, 3], dtype=np.int64)
-    chosen = [(i,) for i in sampler.release(scores).tolist()]
-    assert g_test(chosen, choice_probabilities(scores, 1.5, 1)) > REJECT
-    assert g_test(chosen, choice_probabilities(scores, 3.0, 1)) < REJECT
-    assert g_test(chosen, choice_probabilities(scores, 0.75, 1)) < REJECT
+@pytest.mark.parametrize("rows", DRAWN_SCORES, ids=len)
+def test_independent_draws_conform(rows: list[int]) -> None:
+    scale = 1.5
+    sampler = noise.gumbel_draws(FIXED_POINT, scale * FIXED_POINT, 20_000)
+    scores = np.array(rows, dtype=np.int64)
+    chosen = [(i,) for i in sampler.release(scores * FIXED_POINT).tolist()]
+    assert g_test(chosen, choice_probabilities(scores, scale, 1)) > REJECT
+    if max(rows) < 100:
+        assert g_test(chosen, choice_probabilities(scores, scale * 2, 1)) < REJECT
+        assert g_test(chosen, choice_probabilities(scores, scale / 2, 1)) < REJECT
+
+
+@given(
+    st.lists(st.integers(-(2**61), 2**61) | st.integers(-100, 100), min_size=1, max_size=200),
+    st.floats(1e-3, 2**61),
+)
+def test_copies_stand_for_their_candidates(scores: list[int], scale: float) -> None:
+    """Together they weigh what their candidate weighs, up to one step of its score (section 2.4)."""
+    candidates, copied = noise.copies(np.array(scores, dtype=np.int64), scale)
+    assert len(copied) <= 2 * len(scores)
+    for candidate, score in enumerate(scores):
+        own = copied[candidates == candidate]
+        doublings = len(own).bit_length() - 1
+        assert len(own) == 2**doublings
+        assert set(own.tolist()) == {own[0]}
+        moved = doublings * noise.LN_2 * Fraction(scale) - (score - int(own[0]))
+        assert 0 <= moved < 1
+    # How many are proposed until one is accepted; the largest score is accepted at once.
+    accepted = np.exp((copied - copied.max()) / scale).mean()
+    assert accepted >= 0.25 * math.exp(-1 / scale)
+
+
+def test_price_of_draws_covers_their_divergence_on_all_neighbours() -> None:
+    """Scores and scale so small that the rounding of copied scores shows."""
+    sampler = noise.gumbel_draws(1, 3.0, 1)
+    rho, widest = sampler.price / UNITS_PER_RHO, 0.0
+    for scores in ([0] * 12 + [4, 6], [0] * 12 + [9, 2], [0] * 6 + [5, 5]):
+        base = drawn_probabilities(np.array(scores), sampler.scale)
+        for move in product((-1, 0, 1), repeat=3):
+            neighbour = np.array(scores)
+            neighbour[-3:] += move
+            moved = drawn_probabilities(neighbour, sampler.scale)
+            widest = max(widest, np.ptp(np.log(base / moved)))
+            for order in ORDERS:
+                assert renyi(np.log(base), np.log(moved), order) <= order * rho + 1e-12
+    assert widest <= 2 * (1 + noise.COPIES) / sampler.scale
+    assert widest > 2 / sampler.scale  # the copies must be paid for
+
+
+def drawn_probabilities(scores: np.ndarray, scale: float) -> np.ndarray:
+    """Exact law of the candidates whose copies are drawn."""
+    candidates, copied = noise.copies(scores, scale)
+    weights = np.bincount(candidates, np.exp((copied - copied.max()) / scale))
+    return weights / weights.sum()
 
 
 def renyi(log_p: np.ndarray, log_q: np.ndarray, order: float) -> float:
@@ -166,13 +224,16 @@ def test_calibrated_noise_fits_its_budget_tightly(rho: float, l2_squared: int) -
 
 
 def test_prices_are_rounded_up() -> None:
-    price = noise.gumbel_draws(1, 1e5, 1).price
-    assert (
-        price == math.ceil(UNITS_PER_RHO / (2 * 1e10))
-        or price == math.ceil(UNITS_PER_RHO / (2e10)) + 1
-    )
-    assert noise.gumbel_draws(1, 1e7, 1).price == 1  # 0.005 units are one unit, not none
-    assert noise.gumbel_draws(1, 1e7, 5).price == 5
+    moved = FIXED_POINT + noise.COPIES
+    for scale in (1e5 * FIXED_POINT, 1e7 * FIXED_POINT):  # 0.005 units are one unit, not none
+        price = noise.gumbel_draws(FIXED_POINT, scale, 1).price
+        exact = math.ceil(UNITS_PER_RHO * moved**2 / (2 * Fraction(scale) ** 2))
+        assert price in (exact, exact + 1)
+        assert noise.gumbel_draws(FIXED_POINT, scale, 5).price == 5 * price
+
+
+def test_draws_among_scores_that_nobody_moves_are_free() -> None:
+    assert noise.gumbel_draws(0, 1.0, 7).price == 0
 
 
 def test_public_counts_are_free_and_exact() -> None:
