@@ -200,7 +200,7 @@ MUTANTS = (
     Mutant(
         "copies weigh more than their candidate",
         "synth/privacy/noise.py",
-        "np.repeat(scores - np.array(lower)[doublings], 1 << doublings)",
+        "np.repeat(scores - np.array(lower, np.int64)[doublings], 1 << doublings)",
         "np.repeat(scores, 1 << doublings)",
         (NOISE,),
     ),

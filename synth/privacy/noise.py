@@ -92,7 +92,7 @@ def copies(scores: Counts, scale: float) -> tuple[Counts, Counts]:
     lower = [math.floor(k * LN_2 * Fraction(scale)) for k in range(doublings.max() + 1)]
     return (
         np.repeat(np.arange(len(scores)), 1 << doublings),
-        np.repeat(scores - np.array(lower)[doublings], 1 << doublings),
+        np.repeat(scores - np.array(lower, np.int64)[doublings], 1 << doublings),
     )
 
 

@@ -9,7 +9,8 @@ there is in a cell. Per group, a cell then has (Liu, Wu 2022, section 4.2)
 
 the paper's sum over m of P(m) (1 - prod_{j <= m} (1 - t_j)), written so that only positive numbers are
 added and none is divided by. Either is multiplied by the chances of the group's own cells and averaged
-over the components: one matrix product for all tables with the same attributes of individuals.
+over the components: one matrix product for all tables with the same attributes of individuals. Of tables
+without any, the last attribute takes their side: one product for all tables that end with it.
 
 Numbers are laid out with one row for each code or cell and the components side by side. So cells of
 all tables are multiplied from whole rows in a few operations, however many tables there are.
@@ -41,6 +42,8 @@ class Block:
 
     level: str
     own: tuple[str, ...]
+    last: str | None
+    """The attribute of groups that takes their side, where there are none."""
     of_groups: tuple[tuple[str, ...], ...]
     """The other attributes of each table."""
     positions: tuple[int, ...]
@@ -60,7 +63,7 @@ class Block:
             places=domain.size_of[SIZE],
             order=len(self.own),
             kinds=self.width(domain),
-            cells=self.heights(domain),
+            cells=[*self.heights(domain), domain.size_of[self.last] if self.last else 0],
         )
 
 
@@ -111,6 +114,8 @@ class Part:
             [[layout.own[name] for name in block.own] for block in blocks],
             ones=sum(map(len, layout.own.values())),
         )
+        self._last = [of_groups[block.last] if block.last else range(0) for block in blocks]
+        self._codes = torch.tensor([c for codes in self._last for c in codes], dtype=torch.int64)
         groups = [w for w, b in zip(self._widths, blocks, strict=True) if b.level == "group"]
         self._levels = [sum(groups), sum(self._widths) - sum(groups)]
 
@@ -123,8 +128,13 @@ class Part:
         # Split and unbound, not indexed: the gradient of an index is as large as the whole.
         found, members = torch.split(chances, self._levels)
         kinds = torch.cat([_found(found, taken), (members * taken).sum(1)])
-        pairs = zip(cells, torch.split(kinds, self._widths), strict=True)
-        return [of_groups @ own.T for of_groups, own in pairs]
+        codes = embedding(self._codes.to(columns.device), columns)
+        lasts = torch.split(codes, [len(codes) for codes in self._last])
+        sides = [
+            own * last if len(last) else own
+            for own, last in zip(torch.split(kinds, self._widths), lasts, strict=True)
+        ]
+        return [of_groups @ side.T for of_groups, side in zip(cells, sides, strict=True)]
 
 
 def _factors(tables: Sequence[Sequence[range]], *, ones: int) -> torch.Tensor:
@@ -223,10 +233,17 @@ def products_of(groups: tuple["Hierarchical", ...], domain: Domain) -> Hierarchi
 
 
 def _blocks_of(groups: Sequence["Hierarchical"]) -> list[Block]:
-    alike: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    alike: dict[tuple[str, tuple[str, ...], str | None], list[int]] = {}
     for position, group in enumerate(groups):
-        alike.setdefault((group.level, group.of_individuals), []).append(position)
+        last = group.of_groups[-1] if group.of_groups and not group.of_individuals else None
+        alike.setdefault((group.level, group.of_individuals, last), []).append(position)
     return [
-        Block(level, own, tuple(groups[i].of_groups for i in positions), tuple(positions))
-        for (level, own), positions in alike.items()
+        Block(
+            level,
+            own,
+            last,
+            tuple(groups[i].of_groups[:-1] if last else groups[i].of_groups for i in positions),
+            tuple(positions),
+        )
+        for (level, own, last), positions in alike.items()
     ]

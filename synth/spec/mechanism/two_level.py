@@ -215,9 +215,8 @@ def _pairs_of(group: Group) -> Iterable[Group]:
 def _entries_of(group: Group, schema: LinkedSchema) -> int:
     of_groups = [schema.sizes[name] for name in group.attributes if name in schema.group_attributes]
     own = [schema.sizes[name] for name in group.attributes if name not in schema.group_attributes]
+    # Without attributes of individuals, the last one of groups is a factor of its own.
+    cells = [math.prod(of_groups)] if own else [math.prod(of_groups[:-1]), *of_groups[-1:]]
     return linked_entries(
-        places=schema.max_group_size,
-        order=len(own),
-        kinds=math.prod(own),
-        cells=[math.prod(of_groups)],
+        places=schema.max_group_size, order=len(own), kinds=math.prod(own), cells=cells
     )
