@@ -78,6 +78,17 @@ def closer(sentence: str, ratios: Sequence[Ratio], *, more_than: float, title: s
     return Claim(sentence, Figures(title, ["", *columns], rows), len(ratios), against)
 
 
+def within(sentence: str, errors: Sequence[tuple[str, float, float]], *, title: str) -> Claim:
+    """That no error is larger than its limit."""
+    rows: list[list[object]] = [[where, error, limit] for where, error, limit in errors]
+    against = [
+        f"{where}: {error:.3g} instead of {limit:.3g}"
+        for where, error, limit in errors
+        if error > limit
+    ]
+    return Claim(sentence, Figures(title, ["", "error", "hoped for"], rows), len(rows), against)
+
+
 def fast_enough(
     sentence: str, releases: Mapping[str, Summary], *, seconds: float, title: str
 ) -> Claim:

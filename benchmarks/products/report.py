@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.comparison.claims import section_of_claims
 from benchmarks.comparison.outcomes import Outcomes
 from benchmarks.comparison.plots import Mark, save_plot
 from benchmarks.comparison.problem import Comparison
@@ -15,6 +16,7 @@ from benchmarks.comparison.tables import (
     by_epsilon,
     size_of,
 )
+from benchmarks.products.claims import check_claims
 
 INTRODUCTION = """# Benchmark of whole releases
 
@@ -49,7 +51,7 @@ REFERENCES = {
 def write_report(comparisons: Sequence[Comparison], outcomes: Outcomes, folder: Path) -> None:
     """Print all tables; write products.md and one plot for each comparison that was measured."""
     folder.mkdir(parents=True, exist_ok=True)
-    sections = [INTRODUCTION]
+    sections = [INTRODUCTION, *section_of_claims(check_claims(comparisons, outcomes))]
     for comparison in comparisons:
         summaries = summarise(outcomes, comparison)
         if not summaries:

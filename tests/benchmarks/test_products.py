@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from benchmarks.comparison.grid import Grid, run_grid
-from benchmarks.comparison.outcomes import Task, append, read
+from benchmarks.comparison.outcomes import Errors, Outcome, Outcomes, Task, append, read
 from benchmarks.comparison.problem import Comparison, Problem
 from benchmarks.data import DataSet
+from benchmarks.products.claims import check_claims
 from benchmarks.products.overview import overview, write_overview
 from benchmarks.products.report import write_report
-from benchmarks.products.sets import all_marginals, named, random_marginals
+from benchmarks.products.sets import COMPARISONS, all_marginals, named, random_marginals
 from synth.spec.mechanism import MECHANISMS
 from synth.table import Table
 from tests.support import coded_schema
@@ -120,3 +121,36 @@ def test_one_run_of_everything_comes_first() -> None:
     tasks = list(GRID.tasks(TOY))
     assert tasks[0] == Task("toy", "gaussian", 0.5, 0)
     assert [task.run for task in tasks] == [0] * 6 + [1] * 6
+
+
+def outcomes_on(
+    comparison: str, errors: dict[str, tuple[float, float]], epsilon: float
+) -> Outcomes:
+    return {
+        Task(comparison, mechanism, epsilon, 0): Outcome(
+            10, 10, Errors(*both), Errors(*both), seconds=1.0, processor_seconds=1.0, code="one"
+        )
+        for mechanism, both in errors.items()
+    }
+
+
+def test_claims_are_checked_where_both_were_measured() -> None:
+    outcomes = outcomes_on(
+        "adult",
+        {
+            "gem": (0.01, 2e-4),
+            "rap": (0.02, 3e-4),
+            "rap_softmax": (0.015, 1e-4),
+            "generative_network": (0.007, 7e-5),
+        },
+        1.0,
+    ) | outcomes_on("adult-public-columns", {"gem": (0.2, 0.1), "gem_pub": (0.1, 0.05)}, 0.1)
+    goals, tables, networks, *public = check_claims(COMPARISONS, outcomes)
+    assert goals.against == ["epsilon 1, gem, mean: 0.0002 instead of 0.0001"]
+    assert ["epsilon 1, best of the family: generative_network, max", 0.007, 0.0075] in (
+        goals.figures.rows
+    )
+    assert tables.measured == 2 and not tables.against
+    assert networks.against == ["adult, epsilon 1, mean: 0.5 times"]
+    assert [claim.measured for claim in public] == [0, 0, 0, 2]
+    assert not public[-1].against
