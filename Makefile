@@ -31,7 +31,7 @@ WIPES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-browser demo test test-browser audit test-long soak check format mutants bench bench-core bench-service bench-console bench-products bench-all bench-games bench-mixed bench-households revision clean
+.PHONY: help setup setup-browser demo test test-browser test-documents audit test-long soak check format mutants bench bench-core bench-service bench-console bench-products bench-all bench-games bench-mixed bench-households revision clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -65,6 +65,9 @@ test: setup check ## check the code, then run the tests
 
 test-browser: setup-browser ## the console in a real Chromium; SCRIM_SCREENSHOTS=folder keeps a picture of every page
 	SCRIM_REQUIRE_BROWSER=1 $(BIN)/pytest -q -m browser
+
+test-documents: setup ## carry out every command and every program of the documents
+	$(BIN)/pytest -n 2 --dist worksteal -q -m documents
 
 audit: setup ## every mechanism on neighbouring tables, 20,000 runs a side
 	$(BIN)/pytest -n 2 --dist worksteal -q -m audit

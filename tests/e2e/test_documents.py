@@ -55,6 +55,7 @@ def stack() -> Iterator[Up]:
         yield up
 
 
+@pytest.mark.documents
 @pytest.mark.parametrize("document", pages, ids=name_of)
 def test_every_page_can_be_carried_out(document: Path, request: pytest.FixtureRequest) -> None:
     skip_without_programs(document)
