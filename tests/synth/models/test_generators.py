@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from synth.domain import Domain
+from synth.models import generators
 from synth.models.generators import ClippedTable, Generator, GeneratorNetwork, SoftmaxTable
 
 DOMAIN = Domain(("a", "b", "c"), (2, 1, 4))
@@ -31,12 +32,23 @@ def check_distributions(probabilities: torch.Tensor) -> None:
         torch.testing.assert_close(block.sum(dim=1), torch.ones(COMPONENTS))
 
 
+@pytest.mark.parametrize("short", [0, 100])
 @pytest.mark.parametrize("kind", ["softmax", "network"])
-def test_every_component_is_a_distribution_of_each_attribute(kind: str) -> None:
+def test_every_component_is_a_distribution_of_each_attribute(
+    kind: str, short: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generators, "SHORT", short)
     generator = new_generator(kind)
     check_distributions(generator().detach())
     check_distributions(generator.released().probabilities)
     assert not generator.released().probabilities.requires_grad
+
+
+def test_normalising_side_by_side_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator, logits = new_generator("softmax"), torch.randn(5, sum(DOMAIN.sizes))
+    beside = generator.softmax(logits)
+    monkeypatch.setattr(generators, "SHORT", 0)
+    torch.testing.assert_close(generator.softmax(logits), beside)
 
 
 @pytest.mark.parametrize("kind", ["softmax", "clipped", "network"])

@@ -124,7 +124,8 @@ def enumerated(queries: QuerySet, mixture: ProductMixture, schema: LinkedSchema)
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_product_answers_equal_the_mean_over_every_possible_group(size: int) -> None:
-    schema = two_level_schema({"g": 2}, {"a": 2, "b": 2} if size < 3 else {"a": 3}, size).linked
+    of_groups, own = ({"g": 2, "h": 3}, {"a": 2, "b": 2}) if size < 3 else ({"g": 2}, {"a": 3})
+    schema = two_level_schema(of_groups, own, size).linked
     names = [column.name for column in schema.attributes]
     specs = [
         HierarchicalGroup(chosen, level)
