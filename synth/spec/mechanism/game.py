@@ -20,8 +20,9 @@ FEM_ROUNDS, FEM_ROUNDS_PER_SIGNAL = 100, 2.4
 """At most so many rounds of fem, and so many for the square root of n sqrt(rho) (docs/defaults.md)."""
 KEPT_COMPONENTS = 4000
 """How many product distributions of all generators together are released."""
-REGRET_COPIES = 8
-"""Counts, sums of answers, regrets of both signs, and what the noise is added to."""
+REGRET_COPIES = 24
+"""Counts, sums of answers, regrets of both signs, and up to two copies of each, with what they are
+made from."""
 
 GameRounds = Annotated[int, Field(ge=1, le=MAX_ROUNDS)] | None
 LearningRate = Annotated[float, Field(gt=0, le=10)]

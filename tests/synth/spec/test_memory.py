@@ -134,10 +134,10 @@ def test_a_mixture_has_the_columns_that_nobody_asks_about_too(name: str) -> None
 
 
 def test_a_query_player_looks_at_every_query() -> None:
-    assert forecast({"name": "dual_query"}, columns(3, 10)) == 8 * 8 * 3 * 100
-    assert forecast({"name": "fem"}, columns(3, 10)) == 8 * 8 * 3 * 100
+    assert forecast({"name": "dual_query"}, columns(3, 10)) == 8 * 24 * 3 * 100
+    assert forecast({"name": "fem"}, columns(3, 10)) == 8 * 24 * 3 * 100
     few, many = (forecast({"name": "query_gan", "components": n}, columns(3, 10)) for n in (1, 999))
-    assert few is not None and many is not None and many > few > 8 * 8 * 3 * 100
+    assert few is not None and many is not None and many > few > 8 * 24 * 3 * 100
 
 
 def test_what_is_learnt_from_public_data_counts() -> None:
