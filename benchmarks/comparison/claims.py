@@ -92,15 +92,19 @@ def within(sentence: str, errors: Sequence[tuple[str, float, float]], *, title: 
 def fast_enough(
     sentence: str, releases: Mapping[str, Summary], *, seconds: float, title: str
 ) -> Claim:
-    """That no release took longer, on however busy a machine."""
+    """That no release took longer, on however busy a machine.
+
+    Seconds count what else it did, processor seconds also threads that wait for each other: a machine
+    with nothing else to do takes no longer than the smaller number says.
+    """
+    least = {
+        where: min(summary.seconds, summary.processor_seconds)
+        for where, summary in releases.items()
+    }
     rows: list[list[object]] = [
         [where, summary.seconds, summary.processor_seconds] for where, summary in releases.items()
     ]
-    against = [
-        f"{where}: {summary.processor_seconds:.0f} s"
-        for where, summary in releases.items()
-        if summary.processor_seconds > seconds
-    ]
+    against = [f"{where}: {taken:.0f} s" for where, taken in least.items() if taken > seconds]
     figures = Figures(title, ["", "seconds", "processor seconds"], rows)
     return Claim(sentence, figures, len(rows), against)
 

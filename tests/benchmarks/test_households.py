@@ -325,12 +325,12 @@ def test_claims_are_checked_where_both_were_measured(tmp_path: Path) -> None:
         Task("small-person", "h_mwem", 1.0, 0): outcome_of(0.03),
         Task("small-person", "random_join", 1.0, 0): outcome_of(0.03),
         Task("small-person", "h_gem", 0.5, 0): outcome_of(0.02),
-        Task("full-person", "h_gem", 1.0, 0): outcome_of(0.02, seconds=299.0),
+        Task("full-person-50-rounds", "h_gem", 1.0, 0): outcome_of(0.02, seconds=299.0),
     }
     closer, half, fast = check_claims(outcomes, COMPARISONS)
     assert not closer.against and not fast.against
     assert len(half.against) == 2 and "1.5 times" in half.against[0]
-    slow = {Task("full-person", "h_gem", 1.0, 0): outcome_of(0.02, seconds=301.0)}
+    slow = {Task("full-person-50-rounds", "h_gem", 1.0, 0): outcome_of(0.02, seconds=301.0)}
     *_, late = check_claims(slow, COMPARISONS)
     assert "301 s" in late.verdict
     write_report(COMPARISONS, outcomes, tmp_path)
