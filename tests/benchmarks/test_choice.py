@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 
 from benchmarks.comparison.outcomes import read
+from benchmarks.data import DataSet
+from benchmarks.products.sets import random_marginals
 from synth.spec.choice import resolve
 from synth.spec.mechanism import Gaussian, PublicDataSpec
 from synth.spec.release import AskedRelease
 from synth.spec.schema import Schema
+from synth.table import Table
 from tests.support import REPLACE_ONE, coded_schema
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results" / "products.jsonl"
@@ -33,15 +36,24 @@ LOANS = sizes(
     "101 101 26 3 8 36 12 6 4 61 5 15 51 72 61 121 145 3 145 4 145"
 )
 """Without a column of 1,001 codes, which is in one of the marginals that were asked."""
+
+
+def small_triples(codes: list[int], rows: int) -> list[list[str]]:
+    """64 triples with no more cells than rows, as the benchmark asks."""
+    schema = coded_schema({f"c{i}": size for i, size in enumerate(codes)})
+    return [list(names) for names in random_marginals(DataSet(schema, Table(schema, []), rows), 64)]
+
+
 PENNSYLVANIA = sizes("2 9 24 5 2 3 5 25 5 3 7 10 13 2 2 2 2 2 2 3 3 5 10 11 5 14 7 9")
 SETS: dict[str, tuple[int, list[int], dict[str, Any]]] = {
     "adult-reduced": (48_842, sizes("16 7 15 5 2 2 10"), ALL),
     "adult": (48_813, ADULT, ALL),
-    "loans": (42_535, LOANS, {**ALL, "count": 64, "seed": 0}),
+    "loans": (42_535, LOANS, {"type": "marginals", "attributes": small_triples(LOANS, 42_535)}),
+    "loans-pairs": (42_535, LOANS, {**ALL, "k": 2}),
     "acs-pa": (134_347, PENNSYLVANIA, {**ALL, "count": 512, "seed": 0}),
     "adult-public": (43_944, ADULT, ALL),
 }
-"""Rows, sizes of the columns, and what is asked; the marginals of a random choice are others."""
+"""Rows, sizes of the columns, and what is asked; the triples of a random choice are others."""
 
 
 def measured(name: str, epsilon: float) -> dict[str, float]:
@@ -70,20 +82,22 @@ def chosen(name: str, epsilon: float, *, public: bool) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "public"),
+    ("name", "epsilon", "public"),
     [
-        ("adult-reduced", False),
-        ("adult", False),
-        ("loans", False),
-        ("acs-pa", False),
-        ("acs-pa", True),
-        ("adult-public", True),
+        ("adult-reduced", 1.0, False),
+        ("adult", 1.0, False),
+        ("loans", 1.0, False),
+        ("loans", 0.1, False),
+        ("loans-pairs", 1.0, False),
+        ("acs-pa", 1.0, False),
+        ("acs-pa", 1.0, True),
+        ("adult-public", 1.0, True),
     ],
 )
-def test_the_choice_is_near_the_best(name: str, public: bool) -> None:
-    errors = measured(name, 1.0)
+def test_the_choice_is_near_the_best(name: str, epsilon: float, public: bool) -> None:
+    errors = measured(name, epsilon)
     without = {Gaussian.catalogue_name()}
     if not public:
         without |= {spec.catalogue_name() for spec in PublicDataSpec.__subclasses__()}
     best = min(error for mechanism, error in errors.items() if mechanism not in without)
-    assert errors[chosen(name, 1.0, public=public)] <= NEAR * best
+    assert errors[chosen(name, epsilon, public=public)] <= NEAR * best

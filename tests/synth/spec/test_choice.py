@@ -73,8 +73,13 @@ def test_the_choice_follows_from_how_far_cells_stand_out() -> None:
     assert chosen(ask(WIDE)) == FAINT
     assert chosen(ask(WIDE, expected_rows=10**7)) == "generative_network"
     assert chosen(ask(budget={"rho": 1e-7})) == FAINT
-    many = coded_schema({f"c{position}": 200 for position in range(40)})
-    assert chosen(ask(many, workload=[{"type": "marginals", "k": 2}])) == "gem"
+    many, wider = (coded_schema({f"c{i}": size for i in range(40)}) for size in (20, 200))
+    pairs = [{"type": "marginals", "k": 2}]
+    assert chosen(ask(many, workload=pairs)) == "gem"
+    # No pair is worth its noise: of many columns, single ones alone are measured.
+    found = ask(wider, workload=pairs)
+    assert chosen(found) == "generative_network"
+    assert found.choice is not None and "single ones alone" in found.choice.reasons[0]
 
 
 def test_the_largest_error_may_matter_more() -> None:
