@@ -107,9 +107,14 @@ def _warnings(
         )
     if isinstance(planned.spending, Draws):
         rounds, draws = len(planned.spending.prices), planned.spending.per_round
+        later = (
+            "ask for outputs.certify to learn it"
+            if release.outputs.certify is None
+            else "the certificate will tell"
+        )
         warnings.append(
             f"nothing is measured: {draws} queries are drawn in each of {rounds} rounds, and how far "
-            "the rows are off is not known beforehand; ask for outputs.certify to learn it"
+            f"the rows are off is not known beforehand; {later}"
         )
     elif release.mechanism.measure is not None:
         warnings.append(

@@ -117,8 +117,12 @@ def test_preview_of_a_game(api: Api) -> None:
     assert [(item["sigma"], item["expected_error"]) for item in found["items"]] == [(None, None)]
     assert found["warnings"] == [
         "nothing is measured: 3 queries are drawn in each of 7 rounds, and how far the rows are off "
-        "is not known beforehand; ask for outputs.certify to learn it"
+        "is not known beforehand; the certificate will tell"
     ]
+    without = api.role("curator").post(
+        "/v1/releases/preview", json={**body, "outputs": {"rows": 10}}
+    )
+    assert without.json()["warnings"][0].endswith("ask for outputs.certify to learn it")
 
 
 @pytest.mark.parametrize(
