@@ -80,6 +80,7 @@ def test_the_choice_follows_from_how_far_cells_stand_out() -> None:
     found = ask(wider, workload=pairs)
     assert chosen(found) == "generative_network"
     assert found.choice is not None and "single ones alone" in found.choice.reasons[0]
+    assert "no pair is worth its noise" in against(found)["gem"]
 
 
 def test_the_largest_error_may_matter_more() -> None:
