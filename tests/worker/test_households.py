@@ -130,6 +130,16 @@ class TestLinking:
         )
         assert sorted(alone.values()) == [1] * 40, "the table alone is not truncated"
 
+    def test_the_groups_in_which_a_person_stays_do_not_depend_on_values(self, stack: Stack) -> None:
+        """Forty people of different ages in the same three homes, of whom each may keep one row."""
+        population = stack.population(unit="person", max_rows_per_person=1, relation="replace_one")
+        lines = [f"{home},F,{age},p{age}" for age in range(40) for home in (1, 2, 3)]
+        content = "\n".join(["hid,sex,age,pid", *lines]).encode()
+        dataset = ingested(stack, population, OWNED, GROUPS + b"1,a\n2,a\n3,a\n", content)
+        kept = column(stored(stack, dataset, "individuals"), "hid")
+        assert len(kept) == 40
+        assert len({bytes(home) for home in kept}) == 1
+
     @pytest.mark.parametrize(
         ("protection", "schema", "rows", "told"),
         [

@@ -10,6 +10,7 @@ import tempfile
 import threading
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -244,6 +245,43 @@ def test_migration_goes_up_down_and_up(postgres_server: PostgresServer) -> None:
     assert set(inspect(engine).get_table_names()) == {"alembic_version"}
     migrate(url)
     assert set(inspect(engine).get_table_names()) == TABLES
+    engine.dispose()
+
+
+_ACCOUNT = text("SELECT ledger.open_account(:id, 'person', :relation, 1, 1000, 1)")
+_PEOPLE = text("""
+    INSERT INTO population (id, name, unit, relation, max_rows_per_person, cap, delta)
+    VALUES (:id, 'p', 'person', :relation, 1, '{"rho": 1}', 1e-9)
+""")
+_TABLES = text("""
+    INSERT INTO dataset (id, name, population_id, visibility, schema, state, content_hash, wrapped_key)
+    VALUES (gen_random_uuid(), :name, :population, 'private', CAST(:schema AS jsonb), 'ready',
+            sha256('h'), 'k')
+""")
+
+
+def test_rows_chosen_by_content_are_rejected(postgres_server: PostgresServer) -> None:
+    """Only where a value could have moved a person's row to another group."""
+    url = create_database(postgres_server.url)
+    engine = open_engine(url)
+    migrate(url, target="0003")
+    with engine.begin() as connection:
+        for relation in ("add_remove", "replace_one"):
+            population = uuid4()
+            for statement in (_ACCOUNT, _PEOPLE):
+                connection.execute(statement, {"id": population, "relation": relation})
+            for schema in ('{"groups": {}}', '{"columns": []}'):
+                name = f"{relation} {'linked' if 'groups' in schema else 'flat'}"
+                connection.execute(
+                    _TABLES, {"name": name, "population": population, "schema": schema}
+                )
+    migrate(url)
+    with engine.connect() as connection:
+        rejected = connection.execute(
+            text("SELECT name, reason FROM dataset WHERE state = 'rejected'")
+        ).all()
+    assert [row.name for row in rejected] == ["replace_one linked"]
+    assert "upload the files again" in rejected[0].reason
     engine.dispose()
 
 

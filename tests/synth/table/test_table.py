@@ -279,6 +279,8 @@ def test_rows_are_chosen_evenly() -> None:
 def test_limits_are_checked(table: Table) -> None:
     with pytest.raises(TableError, match="'age' is not declared as an identifier"):
         limit_rows(table, "age", 1, KEY)
+    with pytest.raises(TableError, match="'age' is not declared as an identifier"):
+        limit_rows(table, "id", 1, KEY, group="age")
     with pytest.raises(ValueError, match="max_rows"):
         limit_rows(table, "id", 0, KEY)
     with pytest.raises(ValueError, match="key"):
