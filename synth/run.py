@@ -135,7 +135,13 @@ def _learn(
     if screen is not None:
         assert public is not None
         screened = screen_public_data(
-            door, screen, queries, public, rows=rows.value, budget=planned.split.screen
+            door,
+            screen,
+            queries,
+            public,
+            rows=rows.value,
+            budget=planned.split.screen,
+            check=lambda: progress(Progress(0, 1, door.spent)),
         )
     job = Job(
         door=door,

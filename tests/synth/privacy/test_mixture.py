@@ -98,13 +98,15 @@ def test_a_failing_solver_changes_neither_outcome_nor_exit(
     assert exact - GAP - 1 <= best_mixture_error(*game) <= exact + 1
 
 
-def test_the_linear_program_is_needed() -> None:
+def hard_problem() -> tuple[np.ndarray, QuerySet, Support, int]:
     """Rows (0, 0) and (1, 1) cannot give a=0 nine tenths and b=0 one tenth: half is lost on each."""
     schema = coded_schema({"a": 2, "b": 2})
-    queries = marginals(schema, 1)
     support = Support.of(coded_table(schema, [[0, 0], [1, 1]]))
-    error = best_mixture_error(np.array([90, 10, 10, 90]), queries, support, 100)
-    assert error == pytest.approx(40 * FIXED_POINT, abs=GAP)
+    return np.array([90, 10, 10, 90]), marginals(schema, 1), support, 100
+
+
+def test_the_linear_program_is_needed() -> None:
+    assert best_mixture_error(*hard_problem()) == pytest.approx(40 * FIXED_POINT, abs=GAP)
 
 
 PUBLIC = ([[0, 0], [1, 1]], [[0, 0], [0, 1], [1, 2]])
@@ -137,3 +139,30 @@ def test_no_neighbour_moves_it_by_more_than_its_price_covers(
     covered = protection.rows * FIXED_POINT
     assert recorder.l2_squared == (covered + GAP) ** 2
     assert covered - GAP <= largest <= covered + GAP
+
+
+class Stopped(Exception):
+    """What a caller raises to stop a search."""
+
+
+def test_it_asks_again_and_again_whether_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In every way to improve the bounds, also where the solver fails and only the game is left."""
+    monkeypatch.setattr(mixture, "linprog", lambda *_, **__: OptimizeResult(status=1))
+    game, asked = hard_problem(), 0
+
+    def check() -> None:
+        nonlocal asked
+        asked += 1
+
+    best_mixture_error(*game, check=check)
+    assert asked > 1000
+
+    def stop() -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        best_mixture_error(*game, check=stop)
+
+
+def test_out_of_time_it_has_no_value() -> None:
+    assert best_mixture_error(*hard_problem(), seconds=0) is None
