@@ -57,7 +57,7 @@ ROUTES: list[tuple[str, str, set[str]]] = [
     ("POST", "/keys", {"admin"}),
     ("POST", "/keys/{key_id}/revoke", {"admin"}),
 ]
-OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("GET", "/static/{name}")}
+OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("GET", "/static/{name}"), ("GET", "/docs")}
 each_route = pytest.mark.parametrize(("method", "path", "allowed"), ROUTES)
 
 
@@ -262,7 +262,10 @@ class TestKeysThatEnd:
 class TestHeaders:
     @pytest.mark.parametrize(
         "path",
-        ["/console/sign-in", "/console/populations", "/console/nowhere", "/console/datasets"],
+        [
+            *("/console/sign-in", "/console/populations", "/console/nowhere", "/console/datasets"),
+            "/docs",
+        ],
     )
     def test_every_page_is_careful(self, everybody: Visitor, path: str) -> None:
         answer = everybody.http.get(path)

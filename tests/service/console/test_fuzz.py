@@ -227,7 +227,7 @@ def test_nothing_in_a_form_is_a_fault_of_ours(
 
 
 @pytest.mark.slow
-@fuzzed(20_000)
+@fuzzed(5_000)
 @given(requests)
 def test_nor_is_anything_else(world: World, request: tuple[str, str, Pairs]) -> None:
     check(world, request)
