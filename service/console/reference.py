@@ -1,7 +1,7 @@
 """/docs: the OpenAPI document as a page of our own, which loads nothing from elsewhere."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -14,15 +14,15 @@ from service.console.route import ConsoleRoute
 
 router = APIRouter(route_class=ConsoleRoute)
 
-_LIMITS = {
-    "minimum": "at least {}",
-    "exclusiveMinimum": "more than {}",
-    "maximum": "at most {}",
-    "exclusiveMaximum": "less than {}",
-    "minLength": "at least {} characters",
-    "maxLength": "at most {} characters",
-    "minItems": "at least {} items",
-    "maxItems": "at most {} items",
+# The lower and the upper limit of a JSON Schema, and what they count.
+_LIMITS = (
+    ("minimum", "maximum", ""),
+    ("minLength", "maxLength", " characters"),
+    ("minItems", "maxItems", " items"),
+)
+_OTHER_LIMITS = {
+    "exclusiveMinimum": "more than {:,.15g}",
+    "exclusiveMaximum": "less than {:,.15g}",
     "pattern": "matches {}",
 }
 
@@ -222,13 +222,20 @@ def _words(schema: Mapping[str, Any]) -> Iterator[Word]:
 
 def _limits(schema: Mapping[str, Any]) -> str:
     """What a value must keep to, and what holds without one."""
-    found = [_LIMITS[name].format(schema[name]) for name in _LIMITS if name in schema]
-    found += _inner_limits(schema.get("anyOf", ()))
+    found = [
+        _span(schema.get(lower), schema.get(upper)) + unit
+        for lower, upper, unit in _LIMITS
+        if lower in schema or upper in schema
+    ]
+    found += [text.format(schema[name]) for name, text in _OTHER_LIMITS.items() if name in schema]
+    # An optional value is one of its type or null.
+    found += filter(None, map(_limits, schema.get("anyOf", ())))
     if "default" in schema:
         found.append(f"default {json.dumps(schema['default'])}")
     return ", ".join(found)
 
 
-def _inner_limits(options: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The limits of an optional value, which is one of its type or null."""
-    return [limits for option in options if (limits := _limits(option))]
+def _span(lower: float | None, upper: float | None) -> str:
+    if lower is not None and upper is not None:
+        return f"{lower:,.15g} to {upper:,.15g}"
+    return f"at least {lower:,.15g}" if upper is None else f"at most {upper:,.15g}"

@@ -72,7 +72,8 @@ def test_types_are_written_in_words() -> None:
         "c": {"enum": ["x", "y"]},
         "d": {"type": "object", "additionalProperties": {"type": "string", "format": "uuid"}},
         "e": {"const": 1},
-        "f": {},
+        "f": {"maxLength": 9},
+        "g": {"type": "string", "minLength": 1, "maxLength": 9, "pattern": "x"},
     }
     described = reference_of(
         {
@@ -91,8 +92,11 @@ def test_types_are_written_in_words() -> None:
         "d": "object of string (uuid)",
         "e": "1",
         "f": "anything",
+        "g": "string",
     }
     assert {row.name: row.limits for row in schema.fields if row.limits} == {
-        "b": "at least 1, default 2"
+        "b": "at least 1, default 2",
+        "f": "at most 9 characters",
+        "g": "1 to 9 characters, matches x",
     }
     assert [row.name for row in schema.fields if row.required] == ["c"]
