@@ -44,11 +44,5 @@ class ToldApartBy:
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
 """A name of a column, population or dataset: printable, at most 200 characters."""
 
-Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
-"""A value of a column: any characters but NUL, which databases cannot store; at most 1,000."""
-
-Id = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00]+$")]
-"""The id of something that the service made."""
-
 Seed = Annotated[int, Field(ge=0, lt=2**53)]
 """Seed of a public random choice. It never influences privacy noise."""

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from synth.spec.base import Id, Spec
+from synth.spec.base import Spec
 from synth.spec.budget import Budget
 from synth.spec.mechanism import AskedMechanism, Mechanism
 from synth.spec.two_level import LevelTable
@@ -97,9 +97,9 @@ class ReleaseSpec(AskedRelease):
 class ReleaseRequest(AskedRelease):
     """The body of a request for a release: what is asked for, and the data it is about."""
 
-    dataset_id: Id
+    dataset_id: Annotated[str, Field(min_length=1, max_length=100)]
     """The private dataset."""
-    public_dataset_id: Id | None = None
+    public_dataset_id: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     """A public dataset that assists, for mechanisms that use one, and for `auto`, which may."""
     publish: bool = False
     """Make the finished release visible to analysts at once."""

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from synth.spec.base import Name, Spec, Text, ToldApartBy
+from synth.spec.base import Name, Spec, ToldApartBy
 
 MAX_COLUMNS = 1000
 MAX_CODES = 1_000_000
@@ -47,9 +47,11 @@ class CategoricalColumn(Spec):
     """The column's name in the uploaded file."""
     type: Literal["categorical"]
     """Always `categorical`."""
-    values: Annotated[list[Text], Field(min_length=1, max_length=MAX_CODES)]
+    values: Annotated[
+        list[Annotated[str, Field(max_length=1000)]], Field(min_length=1, max_length=MAX_CODES)
+    ]
     """Every value the column may take, as text. Order is kept."""
-    other: Text = "other"
+    other: Annotated[str, Field(max_length=1000)] = "other"
     """Stands for every value that is not declared. One of `values`, or a category added to them."""
     nullable: bool = True
     """Whether a missing value is kept as missing; if not, it becomes `other`."""

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from synth.spec.base import Name, Seed, Spec, Text
+from synth.spec.base import Name, Seed, Spec
 from synth.spec.errors import SpecError
 from synth.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
 from synth.spec.workload.bins import BinStarts, cut_bins
@@ -36,7 +36,7 @@ from synth.spec.workload.marginals import MAX_ORDER
 MAX_NAMED = 10_000
 
 Interval = Annotated[list[float], Field(min_length=2, max_length=2)]
-Wanted = Interval | Text | None
+Wanted = Interval | str | None
 RangeQuery = Annotated[dict[Name, Wanted], Field(min_length=1, max_length=MAX_ORDER)]
 
 
