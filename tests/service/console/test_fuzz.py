@@ -203,7 +203,7 @@ def as_json(schema: Any, action: str) -> tuple[str, str, Pairs]:
     return "post", "/datasets/new", [("mode", "json"), ("schema_json", text), ("action", action)]
 
 
-@fuzzed(250)
+@fuzzed(150)
 @given(requests)
 @example(("post", "/sign-in", [("key", "\0")]))
 @example(("post", "/sign-in", [("key", "scrim_\ud800")]))
