@@ -65,6 +65,9 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
         version=version("scrim"),
         description=DESCRIPTION,
         openapi_tags=TAGS,
+        # The framework's own pages load their scripts from elsewhere: see service/console/reference.py.
+        docs_url=None,
+        redoc_url=None,
         lifespan=lifespan,
     )
     app.state.metrics = metrics

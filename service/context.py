@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 from structlog.typing import FilteringBoundLogger
 
 from service.config import Settings
+from service.content import CheckedContent
 from service.db import open_engine
 from service.doorbell import Doorbell
 from service.ledger.anchor import advance_anchor, check_anchor
@@ -31,6 +32,7 @@ class Context:
     log: FilteringBoundLogger
     engine: Engine
     storage: Storage
+    content: CheckedContent
     broker: "redis.Redis"
     doorbell: Doorbell
     signing_key: Ed25519PrivateKey
@@ -64,12 +66,14 @@ def open_context(settings: Settings, log: FilteringBoundLogger) -> Iterator[Cont
     engine = open_engine(str(settings.database_url), pool_size=settings.database_connections)
     doorbell = Doorbell(broker_url, broker, log)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
+    storage = open_storage(str(settings.storage_url))
     try:
         yield Context(
             settings=settings,
             log=log,
             engine=engine,
-            storage=open_storage(str(settings.storage_url)),
+            storage=storage,
+            content=CheckedContent(storage),
             broker=broker,
             doorbell=doorbell,
             signing_key=Ed25519PrivateKey.from_private_bytes(settings.signing_key_bytes),

@@ -32,6 +32,17 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._alarms = Counter(
+            "scrim_alarms",
+            "Problems that an operator must look at, such as damaged artifacts.",
+            ["problem"],
+            registry=self._registry,
+        )
+
+    def count_alarm(self, problem: str) -> None:
+        """One more problem of this type was answered."""
+        self._alarms.labels(problem).inc()
+
     def count_request(self, method: str, route: str, status: int) -> None:
         """One more request was answered."""
         self._requests.labels(method, route, str(status)).inc()

@@ -46,6 +46,25 @@ class ApiKey(Row):
     revoked_at: Mapped[datetime | None]
 
 
+class ConsoleSession(Row):
+    """A visitor of the console who is signed in with a key, until `ends_at` or until signing out."""
+
+    __tablename__ = "console_session"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    key_id: Mapped[UUID] = mapped_column(ForeignKey("api_key.id"))
+    ends_at: Mapped[datetime]
+
+
+class MasterKeyCheck(Row):
+    """A data key of no dataset, which tells whether a master key is the right one."""
+
+    __tablename__ = "master_key_check"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    wrapped_key: Mapped[bytes]
+
+
 class PopulationRow(Row):
     """The protected people; the ledger holds their account under the same id."""
 

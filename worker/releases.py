@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from structlog.typing import FilteringBoundLogger
 
 from service.context import Context
+from service.crypto import Unreadable
 from service.ledger.errors import Closed, LeaseHeld
 from service.logging import trace_of
 from service.releases import progress, repository
@@ -147,6 +148,8 @@ def _carry_out(attempt: _Attempt) -> None:
             ending = _Ending("failed", error=problem("cannot-work", str(error)))
         except JournalMismatch as error:
             ending = _Ending("failed", error=_cannot_resume(error, log))
+        except Unreadable as error:
+            ending = _Ending("failed", error=_damaged(error, log))
         except Exception as error:
             if isinstance(error, (LeaseLost, *RESUMED)):
                 raise
@@ -269,6 +272,17 @@ def _cannot_resume(error: JournalMismatch, log: FilteringBoundLogger) -> dict[st
         "cannot-resume",
         "this release was interrupted, and the worker that resumed it came to other questions or "
         "other rows than its journal holds; what it spent stays spent, the rest was given back",
+    )
+
+
+def _damaged(error: Unreadable, log: FilteringBoundLogger) -> dict[str, Any]:
+    """The stored rows do not decrypt, or some of them are missing."""
+    log.error("dataset_damaged", error_type=type(error).__name__, trace=trace_of(error))
+    return problem(
+        "dataset-damaged",
+        "the stored rows of a dataset are damaged or missing; what this release spent stays spent, "
+        "the rest was given back. Restore the objects from a backup, or upload the rows again as a "
+        "new dataset",
     )
 
 

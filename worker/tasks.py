@@ -12,6 +12,7 @@ from structlog.typing import FilteringBoundLogger
 from service.config import Settings
 from service.context import Context, open_context
 from service.doorbell import ANSWER, INGEST, RUN, SAMPLE
+from service.errors import ArtifactDamaged
 from service.logging import trace_of
 
 if TYPE_CHECKING:
@@ -86,5 +87,8 @@ def _logged(log: FilteringBoundLogger, task: str) -> Iterator[None]:
     """Log an error by its type and place, and swallow it: Celery would write its message down."""
     try:
         yield
+    except ArtifactDamaged:
+        # Logged where it was found; the service answers with the same problem.
+        raise
     except Exception as error:
         log.error("task_failed", task=task, error_type=type(error).__name__, trace=trace_of(error))

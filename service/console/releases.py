@@ -18,7 +18,7 @@ from service.datasets import endpoints as datasets
 from service.datasets import repository as dataset_rows
 from service.datasets.schemas import schema_of
 from service.dependencies import Pages, Services
-from service.errors import Problem
+from service.errors import ArtifactDamaged, Problem
 from service.keys.schemas import Caller
 from service.pagination import LARGEST_LIMIT, Paging
 from service.populations import endpoints as populations
@@ -172,9 +172,12 @@ def _shown(
     error: Exception | None = None,
 ) -> Response:
     release = api.show(release_id, caller, context)
-    problem = None if error is None else explained(request, error)
     schema = _released_schema(context, release)
-    released = plots.read_answers(context, release_id) if release.state == "succeeded" else []
+    try:
+        released = plots.read_answers(context, release_id) if release.state == "succeeded" else []
+    except ArtifactDamaged as damage:
+        released, error = [], error or damage
+    problem = None if error is None else explained(request, error)
     return page(
         request,
         "release.html",

@@ -31,6 +31,7 @@ from service.keys.repository import lock_lasting_admins
 from service.keys.service import create_key
 from service.ledger.anchor import advance_anchor
 from service.ledger.anchor_store import open_anchor_store
+from service.master_key import check_master_key
 from service.work import unit_of_work
 
 # A job that is broken off is resumed at the next start, so there is no need to wait for its end.
@@ -91,6 +92,7 @@ class Stack:
             # Before there can be an account: later, a missing anchor means a rollback.
             anchor_store = open_anchor_store(settings.anchor_location)
             advance_anchor(engine, anchor_store, key=signing_key)
+            check_master_key(engine, settings.master_key_bytes)
             admin_key = self._first_admin_key(engine)
         finally:
             engine.dispose()

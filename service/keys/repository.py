@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import Select, func, or_, select
 from sqlalchemy.orm import Session
 
-from service.models import ApiKey
+from service.models import ApiKey, ConsoleSession
 from service.pagination import Paging, newest_first
 
 
@@ -15,9 +15,13 @@ def find_by_prefix(session: Session, prefix: str) -> Sequence[ApiKey]:
     return session.scalars(_working().where(ApiKey.prefix == prefix)).all()
 
 
-def find_working(session: Session, key_id: UUID) -> ApiKey | None:
-    """The key with this id, if it works now."""
-    return session.scalar(_working().where(ApiKey.id == key_id))
+def find_signed_in(session: Session, session_id: UUID) -> ApiKey | None:
+    """The key that a session of the console was begun with, if both are still valid."""
+    return session.scalar(
+        _working()
+        .join(ConsoleSession, ConsoleSession.key_id == ApiKey.id)
+        .where(ConsoleSession.id == session_id, ConsoleSession.ends_at > func.now())
+    )
 
 
 def get(session: Session, key_id: UUID) -> ApiKey | None:

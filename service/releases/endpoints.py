@@ -156,7 +156,7 @@ def publish(release_id: ReleaseId, caller: Curator, context: Services) -> Releas
         200: _BYTES,
         206: _BYTES,
         304: {"description": "You have it already"},
-        **documented(416),
+        **documented(416, 500),
     },
 )
 def get_artifact(
@@ -178,10 +178,10 @@ def get_artifact(
     with context.transaction() as work:
         service.find_visible(work.session, release_id, caller)
         artifact = repository.artifact(work.session, release_id, name)
-    return download(context.storage, artifact, Conditions(if_none_match, range_, if_range))
+    return download(context, artifact, Conditions(if_none_match, range_, if_range))
 
 
-@router.post("/{release_id}/answers", summary="Ask a released model")
+@router.post("/{release_id}/answers", summary="Ask a released model", responses=documented(500))
 async def answer(
     release_id: ReleaseId, body: Question, caller: Analyst, context: Services
 ) -> ModelAnswers:
@@ -193,7 +193,7 @@ async def answer(
     "/{release_id}/samples",
     summary="Draw rows from a released model",
     response_class=Response,
-    responses={200: _CSV},
+    responses={200: _CSV, **documented(500)},
 )
 async def sample(
     release_id: ReleaseId, body: SampleRequest, caller: Analyst, context: Services
