@@ -59,8 +59,10 @@ class Operation:
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """One change of a balance. Units: the cap, the amount, the price, or the rest that a closing gave back or a
-    reopening reserved again."""
+    """One change of a balance.
+
+    Units: the cap, the amount, the price, or the rest that a closing gave back or a reopening reserved.
+    """
 
     seq: int
     at: datetime
