@@ -6,6 +6,7 @@ from service.config import Settings
 from service.doorbell import FAST, JOBS
 from service.logging import build_logger
 from worker.app import create_app
+from worker.guarded import guarded
 
 
 def main() -> None:
@@ -18,19 +19,21 @@ def main() -> None:
     )
     given = parser.parse_args()
     queues = f"{JOBS},{FAST}" if given.queue == "all" else given.queue
-    app = create_app(Settings(), build_logger())
-    app.worker_main(
-        [
-            "--quiet",
-            "worker",
-            f"--queues={queues}",
-            f"--concurrency={given.concurrency}",
-            f"--pool={given.pool}",
-            "--without-gossip",
-            "--without-mingle",
-            "--without-heartbeat",
-        ]
-    )
+    log = build_logger()
+    # Before the pool's processes are forked: they share the way to the guard.
+    with guarded(log) as guard:
+        create_app(Settings(), log, guard).worker_main(
+            [
+                "--quiet",
+                "worker",
+                f"--queues={queues}",
+                f"--concurrency={given.concurrency}",
+                f"--pool={given.pool}",
+                "--without-gossip",
+                "--without-mingle",
+                "--without-heartbeat",
+            ]
+        )
 
 
 if __name__ == "__main__":

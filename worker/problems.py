@@ -28,5 +28,7 @@ def not_enough_memory(limit_bytes: int | None) -> dict[str, Any]:
 
 def time_limit(seconds: float) -> dict[str, Any]:
     """The job took too long."""
-    detail = f"this release took longer than {seconds:g} seconds, the limit for one job; {_RESUMABLE}"
+    detail = (
+        f"this release took longer than {seconds:g} seconds, the limit for one job; {_RESUMABLE}"
+    )
     return problem("time-limit", detail)
