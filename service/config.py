@@ -78,7 +78,12 @@ class Settings(BaseSettings):
     device: str = "auto"
     """Where workers fit models: `cpu`, `cuda`, `cuda:1`, `mps`; `auto` takes what there is."""
     worker_memory_bytes: Annotated[int, Field(gt=0)] | None = None
-    """What a worker has for fitting a model; `auto` chooses nothing that needs more."""
+    """Memory that one job may use beside what a worker takes at rest. A release that is expected to
+    need more is refused; a job that does need more fails alone. Unset: no limit."""
+    job_seconds: Annotated[float, Field(ge=0)] = 86400.0
+    """How long one attempt at a release may take; 0: as long as it likes."""
+    retry_seconds: Annotated[float, Field(gt=0)] = 5.0
+    """Pause before a job that met an outage is tried again; doubled each time, up to 5 minutes."""
     lease_seconds: Annotated[float, Field(gt=0, le=86400)] = 60.0
     """How long a worker may be silent before another one takes over."""
     model_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0

@@ -147,6 +147,12 @@ class ReleaseRow(Row):
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     rang_at: Mapped[datetime | None]
+    lost_attempts: Mapped[int] = mapped_column(default=0)
+    """Workers that started and did not come back."""
+    outages: Mapped[int] = mapped_column(default=0)
+    memory_failures: Mapped[int] = mapped_column(default=0)
+    resume_at: Mapped[datetime | None]
+    """The reaper does not ring before."""
 
 
 class ReleaseEvent(Row):

@@ -14,6 +14,7 @@ from service.doorbell import FAST, JOBS
 from service.logging import build_logger
 from service.master_key import check_master_key
 from worker.app import create_app
+from worker.guarded import guarded
 
 RETRY_SECONDS = 1.0
 """How long to wait for a database that does not answer before it is tried again."""
@@ -34,19 +35,20 @@ def main() -> None:
         _refuse_wrong_master_key(settings, log)
     except WrongMasterKey as refusal:
         sys.exit(f"{type(refusal).__name__}: {refusal}")
-    app = create_app(settings, log)
-    app.worker_main(
-        [
-            "--quiet",
-            "worker",
-            f"--queues={queues}",
-            f"--concurrency={given.concurrency}",
-            f"--pool={given.pool}",
-            "--without-gossip",
-            "--without-mingle",
-            "--without-heartbeat",
-        ]
-    )
+    # Before the pool's processes are forked: they share the way to the guard.
+    with guarded(log) as guard:
+        create_app(settings, log, guard).worker_main(
+            [
+                "--quiet",
+                "worker",
+                f"--queues={queues}",
+                f"--concurrency={given.concurrency}",
+                f"--pool={given.pool}",
+                "--without-gossip",
+                "--without-mingle",
+                "--without-heartbeat",
+            ]
+        )
 
 
 def _refuse_wrong_master_key(settings: Settings, log: FilteringBoundLogger) -> None:

@@ -14,6 +14,7 @@ from service.context import Context, open_context
 from service.doorbell import ANSWER, INGEST, RUN, SAMPLE
 from service.errors import ArtifactDamaged
 from service.logging import trace_of
+from worker.guarded import Guarded
 
 if TYPE_CHECKING:
     from worker.models import ModelShelf
@@ -26,8 +27,9 @@ class CouldNotAnswer(Exception):
 class Station:
     """What the tasks of one process share, opened by the first of them: never before a fork."""
 
-    def __init__(self, settings: Settings, log: FilteringBoundLogger) -> None:
+    def __init__(self, settings: Settings, log: FilteringBoundLogger, guard: Guarded) -> None:
         self.log = log
+        self.guard = guard
         self._settings = settings
         self._held = ExitStack()
 
@@ -53,7 +55,7 @@ def register_tasks(app: Celery, station: Station) -> None:
     def run_release(release_id: str) -> None:
         from worker.releases import run_release
 
-        with _logged(station.log, RUN):
+        with _logged(station.log, RUN), station.guard.job(UUID(release_id)):
             run_release(station.context, UUID(release_id))
 
     @job(INGEST)

@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse
 from pydantic import TypeAdapter
 
 from service.console import plots, release_form
-from service.console.access import Analyst, Curator, Posted, Reader
+from service.console.access import Admin, Analyst, Curator, Posted, Reader
 from service.console.forms import Form, number, repeat_key, validated
 from service.console.pages import page
 from service.console.route import ConsoleRoute, explained
@@ -26,6 +26,7 @@ from service.releases import endpoints as api
 from service.releases import repository as releases
 from service.releases.endpoints import ArtifactName, ReleaseId
 from service.releases.progress import FINAL_STATES
+from service.releases.resumption import is_resumable
 from service.releases.schemas import (
     MAX_SAMPLE_ROWS,
     ModelAnswers,
@@ -115,6 +116,13 @@ def cancel(release_id: ReleaseId, caller: Curator, form: Posted, context: Servic
     return RedirectResponse(f"/console/releases/{release_id}", status_code=303)
 
 
+@router.post("/{release_id}/resume")
+def resume(release_id: ReleaseId, caller: Admin, form: Posted, context: Services) -> Response:
+    """Resume a failed release."""
+    api.resume(release_id, caller, context)
+    return RedirectResponse(f"/console/releases/{release_id}", status_code=303)
+
+
 @router.get("/{release_id}/artifacts/{name}")
 def download(
     request: Request, release_id: ReleaseId, name: ArtifactName, caller: Reader, context: Services
@@ -191,6 +199,8 @@ def _shown(
         released=released[:MOST_LINES],
         columns=list(schema.sizes),
         can_ask=_can_ask(release, caller),
+        can_resume="admin" in caller.scopes
+        and is_resumable(release.state, (release.error or {}).get("type")),
         has_rows=release_form.entries()[release.mechanism["name"]].releases_rows,
         asked=asked or [],
         answers=None if answers is None else answers.items,

@@ -26,14 +26,14 @@ class EntryView(View):
     """Its number, counted from 1."""
     at: datetime
     """When it was written; of an operation, only the hour."""
-    kind: Literal["open_account", "set_cap", "reserve", "operation", "close"]
+    kind: Literal["open_account", "set_cap", "reserve", "operation", "close", "reopen"]
     """What changed the balance."""
     release_id: UUID | None
     """The release it is about; null for the account itself."""
     operation: int | None
     """Number of the operation within its release."""
     rho: float
-    """The cap, the amount reserved, the price paid, or what was given back."""
+    """The cap, the amount reserved, the price paid, or what was given back or reserved again."""
     hash: str
     """SHA-256 over this entry and the hash before it."""
     previous_hash: str

@@ -162,6 +162,15 @@ def close_unclaimed(executor: Executor, release_id: UUID) -> int:
     return released
 
 
+def reopen(executor: Executor, release_id: UUID) -> int:
+    """Open a closed reservation again: returns the unspent rest, which is reserved once more.
+
+    BudgetExhausted if the account does not cover it; Conflict if the reservation is open.
+    """
+    reserved: int = _scalar(executor, "SELECT ledger.reopen(:release_id)", release_id=release_id)
+    return reserved
+
+
 def account(executor: Executor, population_id: UUID) -> Account:
     """The balance of a population."""
     row = _call(

@@ -8,12 +8,13 @@ from fastapi import APIRouter, Body, Header, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
 from service.dependencies import Pages, RequiredKey, Services, attempt
-from service.keys.access import Analyst, AnyKey, Curator, Reader
+from service.keys.access import Admin, Analyst, AnyKey, Curator, Reader
 from service.pagination import Page
 from service.problems import documented
 from service.releases import events, questions, repository, service
 from service.releases.cancellation import cancel as cancel_release
 from service.releases.downloads import Conditions, download
+from service.releases.resumption import resume as resume_release
 from service.releases.schemas import (
     EXAMPLE,
     ModelAnswers,
@@ -134,11 +135,23 @@ def watch(
 def cancel(release_id: ReleaseId, caller: Curator, context: Services) -> ReleaseView:
     """Cancel a release; what it has not spent returns to the population.
 
-    If a worker is on it, `cancel_requested` is set, and the worker stops at its next step.
+    If a worker is on it, `cancel_requested` is set, and the job is stopped within seconds.
     """
     with context.transaction() as work:
         cancel_release(work.session, release_id)
         return service.view_of(work.session, repository.get(work.session, release_id))
+
+
+@router.post("/{release_id}/resume", summary="Resume a failed release")
+def resume(release_id: ReleaseId, caller: Admin, context: Services) -> ReleaseView:
+    """Resume a release that a crash, too little memory or a time limit has ended.
+
+    It goes on from its journal: what it spent is not charged again. What it has not spent is
+    reserved again, if the population has that much left.
+    """
+    with context.transaction() as work:
+        release = resume_release(work, release_id, context.doorbell)
+        return service.shown_to(caller, service.view_of(work.session, release))
 
 
 @router.post("/{release_id}/publish", summary="Publish a release")

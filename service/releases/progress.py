@@ -22,6 +22,7 @@ def start(session: Session, release_id: UUID) -> ReleaseRow | None:
     release = repository.lock(session, release_id)
     if release.state in FINAL_STATES or release.cancel_requested:
         return None
+    release.lost_attempts += 1  # taken off again by a worker that stops in an orderly way
     if release.state == "queued":
         release.started_at = datetime.now(UTC)
         change_state(session, release, "running")

@@ -119,7 +119,7 @@ def find_visible(session: Session, release_id: UUID, caller: Caller) -> ReleaseR
 
 def show(session: Session, release_id: UUID, caller: Caller) -> ReleaseView:
     """A release that the caller may see, with what the caller may know of it."""
-    return _shown_to(caller, view_of(session, find_visible(session, release_id, caller)))
+    return shown_to(caller, view_of(session, find_visible(session, release_id, caller)))
 
 
 def view_of(session: Session, release: ReleaseRow) -> ReleaseView:
@@ -136,7 +136,7 @@ def list_page(session: Session, paging: Paging, caller: Caller) -> Page[ReleaseV
     return page_of(
         rows,
         paging,
-        lambda row: _shown_to(caller, ReleaseView.of(row, spent.get(row.id, 0), artifacts[row.id])),
+        lambda row: shown_to(caller, ReleaseView.of(row, spent.get(row.id, 0), artifacts[row.id])),
     )
 
 
@@ -145,7 +145,8 @@ def sees_rows(caller: Caller) -> bool:
     return "curator" in caller.scopes
 
 
-def _shown_to(caller: Caller, view: ReleaseView) -> ReleaseView:
+def shown_to(caller: Caller, view: ReleaseView) -> ReleaseView:
+    """What the caller may know of a release."""
     return view if sees_rows(caller) else view.without_durations()
 
 

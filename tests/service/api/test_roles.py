@@ -36,6 +36,7 @@ CALLS: list[tuple[str, str, Any, set[str]]] = [
     ("GET", "/v1/releases/{release_id}", None, {"curator", "analyst"}),
     ("GET", "/v1/releases/{release_id}/events", None, {"curator", "analyst"}),
     ("POST", "/v1/releases/{release_id}/cancel", None, {"curator"}),
+    ("POST", "/v1/releases/{release_id}/resume", None, {"admin"}),
     ("POST", "/v1/releases/{release_id}/publish", None, {"curator"}),
     ("GET", "/v1/releases/{release_id}/artifacts/{name}", None, {"curator", "analyst"}),
     ("POST", "/v1/releases/{release_id}/answers", {"workload": []}, {"analyst"}),

@@ -50,6 +50,7 @@ ROUTES: list[tuple[str, str, set[str]]] = [
     ("GET", "/releases/{release_id}/events", {"curator", "analyst"}),
     ("POST", "/releases/{release_id}/publish", {"curator"}),
     ("POST", "/releases/{release_id}/cancel", {"curator"}),
+    ("POST", "/releases/{release_id}/resume", {"admin"}),
     ("GET", "/releases/{release_id}/artifacts/{name}", {"curator", "analyst"}),
     ("GET", "/releases/{release_id}/answers", {"analyst"}),
     ("POST", "/releases/{release_id}/samples", {"analyst"}),

@@ -10,6 +10,7 @@ import pytest
 
 from service.datasets import ingest
 from service.embedded import PostgresServer, ValkeyServer
+from service.ledger import repository as ledger
 from service.releases import progress
 from tests.databases import create_database
 from tests.service.api.support import (
@@ -408,6 +409,19 @@ class TestReleases:
         failed = everybody.get(f"/releases/{release}").text
         assert "The model did not fit." in failed
         assert "data-events" not in failed
+
+    def test_a_failed_one_is_resumed(self, everybody: Visitor, dataset: str) -> None:
+        api = everybody.api
+        release = api.release(dataset)
+        action = f'action="/console/releases/{release}/resume"'
+        assert action not in everybody.get(f"/releases/{release}").text
+        with api.session() as session, session.begin():
+            ledger.close_unclaimed(session, uuid.UUID(release))
+            problem = {"type": "/problems/gave-up", "detail": "10 workers were lost"}
+            progress.finish(session, uuid.UUID(release), "failed", error=problem)
+        assert action in everybody.get(f"/releases/{release}").text
+        everybody.post(f"/releases/{release}/resume")
+        assert api.all.get(f"/v1/releases/{release}").json()["state"] == "queued"
 
     def test_one_is_published_and_cancelled(self, everybody: Visitor, dataset: str) -> None:
         api = everybody.api

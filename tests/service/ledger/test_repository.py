@@ -286,3 +286,45 @@ def test_reaper_sees_what_nobody_holds(ledger: Ledger, population: UUID) -> None
         assert [release for release in found if release in ours] == [abandoned, waiting]
         lease = repository.reservation(connection, held)
     assert (lease.lease_holder, lease.lease_epoch) == ("worker", 1)
+
+
+def test_reopened_reservation_goes_on_from_its_journal(ledger: Ledger, population: UUID) -> None:
+    release = ledger.reserve(population, 600)
+    zombie = ledger.claim(release)
+    ledger.commit(release, zombie, charge(0, 100, 7))
+    ledger.finish(release, zombie)
+    assert ledger.reopen(release) == 500
+    assert ledger.balance(population) == (100, 500)
+    with pytest.raises(errors.StaleLease):
+        ledger.commit(release, zombie, charge(1, 1))
+    epoch = ledger.claim(release)
+    assert ledger.journal(release) == [charge(0, 100, 7)]
+    with pytest.raises(errors.AlreadyCommitted):
+        ledger.commit(release, epoch, charge(0, 100, 8))
+    with pytest.raises(errors.BudgetExhausted):
+        ledger.commit(release, epoch, charge(1, 501))
+    ledger.commit(release, epoch, charge(1, 500))
+    assert ledger.finish(release, epoch) == 0
+    assert ledger.balance(population) == (600, 0)
+    with ledger.app.connect() as connection:
+        entries = repository.entries(connection, population, limit=10)
+    assert [(entry.kind, entry.units) for entry in entries][3:] == [
+        ("close", 500),
+        ("reopen", 500),
+        ("operation", 500),
+        ("close", 0),
+    ]
+
+
+def test_reopening_passes_the_same_filter(ledger: Ledger, population: UUID) -> None:
+    release = ledger.reserve(population, 600)
+    with pytest.raises(errors.Conflict):
+        ledger.reopen(release)
+    ledger.close_unclaimed(release)
+    other = ledger.reserve(population, 401)
+    with pytest.raises(errors.BudgetExhausted):
+        ledger.reopen(release)
+    ledger.close_unclaimed(other)
+    ledger.reserve(population, 400)
+    assert ledger.reopen(release) == 600
+    assert ledger.balance(population) == (0, 1000)
