@@ -15,9 +15,10 @@ from service.errors import FieldError, NotReady
 from service.keys.access import AnyKey
 from service.metrics import MEDIA_TYPE
 from service.problems import documented
+from service.route import ApiRoute
 from service.views import View
 
-router = APIRouter(tags=["operation"])
+router = APIRouter(route_class=ApiRoute, tags=["operation"])
 
 _MIGRATIONS = Path(__file__).resolve().parents[1] / "migrations"
 
