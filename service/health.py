@@ -40,7 +40,7 @@ class Readiness(View):
 
 
 @router.get("/healthz", summary="Is the process alive?")
-def healthz() -> Health:
+async def healthz() -> Health:
     """Whether the process is alive. Needs no key."""
     return Health()
 
