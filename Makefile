@@ -98,7 +98,7 @@ mutants: setup ## plant known privacy bugs one by one; each must fail a test
 bench: bench-core bench-service ## the benchmarks that take minutes
 
 bench-service: setup ## an upload of 2 GiB (UPLOAD_MIB), free answers, releases at a cap, reads, ledger
-	$(BIN)/python -m benchmarks.service --upload-mib $(UPLOAD_MIB)
+	$(BIN)/python -m benchmarks.service --upload-mib $(UPLOAD_MIB) $(if $(ONLY_READS),--only-reads)
 
 bench-console: setup ## bytes and milliseconds of every page of the console
 	$(BIN)/python -m benchmarks.console

@@ -3,6 +3,8 @@
 import argparse
 import os
 import sys
+import tempfile
+from contextlib import ExitStack
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -86,13 +88,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(given: argparse.Namespace) -> None:
-    # Only here: to build all routes takes longer than most other commands.
-    from service.app import create_app
-    from service.server import Server
-
     settings = Settings()
     _refuse_wrong_master_key(settings)
-    Server(create_app(settings), host=given.host, port=given.port).run()
+    with ExitStack() as held:
+        if settings.processes > 1:
+            # Where processes share their counters; prometheus_client looks when it is imported.
+            folder = held.enter_context(tempfile.TemporaryDirectory(prefix="scrim-metrics-"))
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        # Only here: to build all routes takes longer than most other commands.
+        from service.processes import serve
+
+        sys.exit(serve(settings, host=given.host, port=given.port))
 
 
 def _refuse_wrong_master_key(settings: Settings) -> None:

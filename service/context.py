@@ -2,8 +2,8 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 
 import redis
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -16,6 +16,7 @@ from service.config import Settings
 from service.content import CheckedContent
 from service.db import open_engine
 from service.doorbell import Doorbell
+from service.keys.limiter import Limiter
 from service.ledger.anchor import advance_anchor, check_anchor
 from service.ledger.anchor_store import AnchorStore, open_anchor_store
 from service.storage import Storage, open_storage
@@ -35,14 +36,21 @@ class Context:
     content: CheckedContent
     broker: "redis.Redis"
     doorbell: Doorbell
+    limiter: Limiter
     signing_key: Ed25519PrivateKey
     anchor_store: AnchorStore
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the service is asked to stop, so that endless answers come to an end."""
+    work: UnitOfWork | None = None
+    """The transaction that everything belongs to; None: every step begins its own."""
 
     def transaction(self) -> AbstractContextManager[UnitOfWork]:
         """One transaction on the database."""
-        return unit_of_work(self.engine)
+        return unit_of_work(self.engine) if self.work is None else nullcontext(self.work)
+
+    def within(self, work: UnitOfWork) -> "Context":
+        """The same context inside a transaction that is already open."""
+        return replace(self, work=work)
 
     def check_anchor(self) -> None:
         """Refuse a database that is older than what was anchored."""
@@ -76,6 +84,12 @@ def open_context(settings: Settings, log: FilteringBoundLogger) -> Iterator[Cont
             content=CheckedContent(storage),
             broker=broker,
             doorbell=doorbell,
+            limiter=Limiter(
+                broker,
+                rate=settings.rate_limit,
+                burst=settings.rate_burst,
+                most_at_once=settings.max_requests_per_key,
+            ),
             signing_key=Ed25519PrivateKey.from_private_bytes(settings.signing_key_bytes),
             anchor_store=open_anchor_store(settings.anchor_location),
         )

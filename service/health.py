@@ -15,9 +15,10 @@ from service.errors import FieldError, NotReady
 from service.keys.access import AnyKey
 from service.metrics import MEDIA_TYPE
 from service.problems import documented
+from service.route import ApiRoute
 from service.views import View
 
-router = APIRouter(tags=["operation"])
+router = APIRouter(route_class=ApiRoute, tags=["operation"])
 
 _MIGRATIONS = Path(__file__).resolve().parents[1] / "migrations"
 
@@ -39,7 +40,7 @@ class Readiness(View):
 
 
 @router.get("/healthz", summary="Is the process alive?")
-def healthz() -> Health:
+async def healthz() -> Health:
     """Whether the process is alive. Needs no key."""
     return Health()
 

@@ -1,9 +1,11 @@
 """Numbers for Prometheus. None of them depends on the rows of a dataset."""
 
+import os
 from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 from sqlalchemy import text
@@ -48,10 +50,18 @@ class Metrics:
         self._requests.labels(method, route, str(status)).inc()
 
     def render(self, context: Context) -> bytes:
-        """Everything, in the text format: counters of this process, and what is stored now."""
+        """Everything, in the text format: counters since the start, and what is stored now."""
         now = CollectorRegistry(auto_describe=False)
         now.register(_Stored(context))
-        return generate_latest(self._registry) + generate_latest(now)
+        return generate_latest(self._counters()) + generate_latest(now)
+
+    def _counters(self) -> CollectorRegistry:
+        """The counters of this process, or the sums over all that share a folder."""
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+            return self._registry
+        shared = CollectorRegistry()
+        MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
+        return shared
 
 
 class _Stored(Collector):

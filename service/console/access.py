@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from service.bodies import MEBIBYTE, allow_body
 from service.console.forms import Form, read_form
 from service.console.sessions import Session, begin, session_of
 from service.dependencies import Services
@@ -13,6 +14,9 @@ from service.errors import ServiceError, Unauthorized
 from service.keys import repository
 from service.keys.access import admit, refuse_without
 from service.keys.schemas import Caller, Scope
+
+FORM_BYTES = 2 * MEBIBYTE
+"""Most bytes of a form; the API takes larger schemas."""
 
 
 class SignInNeeded(Unauthorized):
@@ -56,6 +60,7 @@ def signed_in(request: Request, session: CurrentSession, context: Services) -> V
         key = repository.find_signed_in(work.session, session.id)
     if key is None:
         raise SignInNeeded
+    allow_body(request, min(FORM_BYTES, context.settings.max_body_bytes))
     request.state.visitor = Visitor(admit(request, context, key), key.name, session)
     return request.state.visitor  # type: ignore[no-any-return]
 

@@ -8,9 +8,11 @@ from urllib.parse import parse_qsl
 from uuid import uuid4
 
 from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
 
+from service.bodies import MAX_FORM_FIELDS, SMALL
 from service.errors import FieldError, IdempotencyKeyReused, Invalid, Problem
 from service.idempotency import LONGEST_KEY
 
@@ -58,11 +60,19 @@ class Form:
 
 async def read_form(request: Request) -> Form:
     """The form that a browser sent."""
+    content = await request.body()
+    if len(content) <= SMALL:
+        return _parsed_form(content)
+    return await run_in_threadpool(_parsed_form, content)
+
+
+def _parsed_form(content: bytes) -> Form:
     try:
-        text = (await request.body()).decode()
+        pairs = parse_qsl(content.decode(), keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
     except UnicodeDecodeError:
         raise Invalid("the form cannot be read; send it in UTF-8") from None
-    pairs = parse_qsl(text, keep_blank_values=True)
+    except ValueError:
+        raise Invalid(f"a form may have at most {MAX_FORM_FIELDS:,} fields") from None
     if any("\0" in part for pair in pairs for part in pair):
         # No name or text of ours may hold one: Postgres cannot store it.
         raise Invalid("a field of the form contains a NUL character; remove it")

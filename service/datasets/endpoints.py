@@ -1,10 +1,11 @@
 """/v1/datasets"""
 
-from typing import Annotated
+from typing import Annotated, cast
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
+from service.bodies import UNLIMITED, allow_body
 from service.context import Context
 from service.datasets import repository, service, uploads
 from service.datasets.schemas import DatasetSummary, DatasetView, NewDataset, TableName
@@ -13,8 +14,18 @@ from service.errors import TooLarge
 from service.keys.access import Curator
 from service.pagination import Page
 from service.problems import documented
+from service.route import ApiRoute
 
-router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+
+class DatasetRoute(ApiRoute):
+    """A route that reads schemas, which may list many categories."""
+
+    def most_bytes(self, request: Request) -> int:
+        """The operator's limit."""
+        return cast(Context, request.app.state.context).settings.max_body_bytes
+
+
+router = APIRouter(prefix="/v1/datasets", route_class=DatasetRoute, tags=["datasets"])
 
 DatasetId = Annotated[UUID, Path(description="The dataset's id.")]
 
@@ -79,6 +90,7 @@ async def upload(
     media_type = uploads.media_type_of(content_type, content_encoding)
     if content_length is not None and content_length > context.settings.max_upload_bytes:
         raise TooLarge(f"a table may have at most {context.settings.max_upload_bytes:,} bytes")
+    allow_body(request, UNLIMITED)  # Streamed, and counted against its own limit.
     view = await uploads.receive(
         context, dataset_id, request.stream(), table=table, media_type=media_type
     )

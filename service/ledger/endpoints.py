@@ -5,6 +5,7 @@ from typing import Literal
 from uuid import UUID
 
 from fastapi import APIRouter
+from fastapi.responses import JSONResponse
 
 from service.dependencies import Pages, PopulationId, Services
 from service.keys.access import Curator
@@ -13,10 +14,13 @@ from service.ledger.chain import verify_chain
 from service.ledger.records import AuditEntry
 from service.pagination import Page, encode_cursor
 from service.populations.repository import get as get_population
+from service.route import ApiRoute
 from service.views import View
 from synth.spec.budget import rho_of_units
 
-router = APIRouter(prefix="/v1/populations/{population_id}/ledger", tags=["ledger"])
+router = APIRouter(
+    prefix="/v1/populations/{population_id}/ledger", route_class=ApiRoute, tags=["ledger"]
+)
 
 
 class EntryView(View):
@@ -88,7 +92,8 @@ def list_entries(
     return Page(items=shown, next=encode_cursor(shown[-1].seq) if more else None)
 
 
-@router.get("/verify", summary="Verify the ledger")
+# Its own response class: as a read of one transaction, that one would be idle for too long.
+@router.get("/verify", summary="Verify the ledger", response_class=JSONResponse)
 def verify(population_id: PopulationId, caller: Curator, context: Services) -> Verification:
     """Recompute every hash of the chain, and every balance from its entries."""
     with context.transaction() as work:

@@ -7,9 +7,10 @@ from service.keys.access import Admin, AnyKey
 from service.pagination import Page
 from service.populations import service
 from service.populations.schemas import PopulationView
+from service.route import ApiRoute
 from synth.spec.population import Population
 
-router = APIRouter(prefix="/v1/populations", tags=["populations"])
+router = APIRouter(prefix="/v1/populations", route_class=ApiRoute, tags=["populations"])
 
 
 @router.post("", status_code=201, summary="Register a population")

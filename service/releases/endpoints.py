@@ -7,6 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Body, Header, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
+from service.bodies import MEBIBYTE
 from service.dependencies import Pages, RequiredKey, Services, attempt
 from service.keys.access import Admin, Analyst, AnyKey, Curator, Reader
 from service.pagination import Page
@@ -23,11 +24,19 @@ from service.releases.schemas import (
     ReleaseView,
     SampleRequest,
 )
+from service.route import ApiRoute
 from synth.spec.catalogue import CatalogueEntry, catalogue
 from synth.spec.release import ReleaseRequest
 
-router = APIRouter(prefix="/v1/releases", tags=["releases"])
-mechanisms = APIRouter(prefix="/v1/mechanisms", tags=["mechanisms"])
+
+class ReleaseRoute(ApiRoute):
+    """A route that reads workloads: a MiB holds more than 10,000 explicit queries."""
+
+    body_bytes = MEBIBYTE
+
+
+router = APIRouter(prefix="/v1/releases", route_class=ReleaseRoute, tags=["releases"])
+mechanisms = APIRouter(prefix="/v1/mechanisms", route_class=ApiRoute, tags=["mechanisms"])
 
 ReleaseId = Annotated[UUID, Path(description="The release's id.")]
 ReleaseBody = Annotated[ReleaseRequest, Body(examples=[EXAMPLE])]
