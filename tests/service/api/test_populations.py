@@ -30,10 +30,13 @@ def test_create_and_show(api: Api) -> None:
         "rho_left": 0.5,
         "epsilon_spent": 0.0,
         "delta": 1e-9,
+        "as_of": body["budget"]["as_of"],
     }
     for role in ("admin", "curator", "analyst"):
-        shown = api.role(role).get(answer.headers["location"])  # type: ignore[arg-type]
-        assert shown.json() == body
+        shown = api.role(role).get(answer.headers["location"]).json()  # type: ignore[arg-type]
+        assert (shown["budget"].pop("as_of") is None) == (role == "curator")
+        assert shown == body | {"budget": shown["budget"]}
+        assert shown["budget"].items() < body["budget"].items()
     unknown = admin.get(f"/v1/populations/{uuid.uuid4()}")
     problem(unknown, 404, "not-found")
 
