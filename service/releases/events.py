@@ -106,7 +106,8 @@ class EventFeed:
             await asyncio.sleep(self._context.settings.event_poll_seconds)
             self._questions = [each for each in self._questions if not each.answer.done()]
             if self._questions:
-                await self._answer(self._questions)
+                # A copy: those who ask during the look are answered by the next one.
+                await self._answer(tuple(self._questions))
 
     async def _answer(self, questions: Sequence[_Question]) -> None:
         watched: dict[UUID, int] = {}
