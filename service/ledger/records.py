@@ -69,3 +69,5 @@ class AuditEntry:
     units: int
     previous_hash: bytes
     hash: bytes
+    digest: str | None = None
+    """Of an operation and its outcome, in hexadecimal."""

@@ -252,7 +252,8 @@ def entries(
     """A page of the audit: at most `limit` entries whose number is above `after`."""
     rows = _call(
         executor,
-        f"SELECT {_columns(AuditEntry)} FROM ledger.audit"
+        "SELECT seq, at, kind, release_id, operation, units, payload ->> 'digest' AS digest,"
+        " previous_hash, hash FROM ledger.audit"
         " WHERE account = :population_id AND seq > :after ORDER BY seq LIMIT :limit",
         population_id=population_id,
         after=after,

@@ -9,13 +9,13 @@ from uuid import UUID
 
 import httpx
 import pytest
-from sqlalchemy import text
 
 from service.db import open_engine
 from service.keys.schemas import Scope
 from service.ledger import repository as ledger
 from service.ledger.records import Operation
 from service.releases import progress
+from tests.databases import ledger_in_the_past
 from tests.service.console.support import Visitor, visitor
 
 from .support import LEASE_SECONDS, Api
@@ -173,10 +173,12 @@ def test_others_than_curators_see_the_balance_of_the_last_midnight(
     work = Work(api, api.release(dataset))
     work.start()
     work.commit(0)
-    _move_into_the_past(owner_url, population, timedelta(days=2))
-    work.commit(1)
-    work.end()
-    shown = {role: _budgets(api, role, population) for role in ("admin", "analyst", "curator")}
+    owner = open_engine(owner_url)
+    with ledger_in_the_past(owner, UUID(population), timedelta(days=2)):
+        work.commit(1)
+        work.end()
+        shown = {role: _budget(api, role, population) for role in ("admin", "analyst", "curator")}
+    owner.dispose()
     for role in ("admin", "analyst"):
         assert shown[role]["rho_spent"] == rho(PRICE)
         assert shown[role]["rho_reserved"] == rho(10**11 - PRICE)
@@ -192,22 +194,10 @@ def rho(units: int) -> Any:
     return pytest.approx(units / 1e12)
 
 
-def _budgets(api: Api, role: Scope, population: str) -> dict[str, Any]:
+def _budget(api: Api, role: Scope, population: str) -> dict[str, Any]:
     """The budget in the list, which must be that of the page."""
     listed = api.role(role).get("/v1/populations", params={"limit": "200"}).json()["items"]
     (found,) = [each["budget"] for each in listed if each["id"] == population]
     assert found == api.role(role).get(f"/v1/populations/{population}").json()["budget"]
     budget: dict[str, Any] = found
     return budget
-
-
-def _move_into_the_past(owner_url: Any, population: str, by: timedelta) -> None:
-    """Let time pass for a ledger: as its owner, and where no trigger fires."""
-    owner = open_engine(owner_url)
-    with owner.begin() as connection:
-        connection.execute(text("SET LOCAL session_replication_role = replica"))
-        connection.execute(
-            text("UPDATE ledger.audit SET at = at - :by WHERE account = :population"),
-            {"by": by, "population": population},
-        )
-    owner.dispose()

@@ -114,7 +114,8 @@ def test_ledger_pages_and_verification(api: Api) -> None:
     for earlier, later in itertools.pairwise(entries):
         assert later["previous_hash"] == earlier["hash"]
     assert set(entries[0]) == {
-        "seq", "at", "kind", "release_id", "operation", "rho", "hash", "previous_hash",
+        "seq", "at", "kind", "release_id", "operation", "rho", "digest", "hash",
+        "previous_hash",
     }  # fmt: skip
     verified = curator.get(f"{path}/verify").json()
     assert verified == {"ok": True, "entries": 4, "head": entries[-1]["hash"], "fault": None}

@@ -142,6 +142,10 @@ class TestPopulations:
             assert "Left" in text
             assert "Ledger" not in text
             assert "New dataset" not in text
+            for path in ("/populations", f"/populations/{population}"):
+                assert "Balances as of midnight (UTC)" in ana.get(path).text
+        with visitor(api, "curator") as carla:
+            assert "Balances as of" not in carla.get("/populations").text
 
 
 class TestDatasets:
@@ -447,6 +451,7 @@ class TestReleases:
             assert "/datasets/" not in page
             assert "Publish" not in page
             assert "Asked for" in page
+            assert "at midnight (UTC) of" in page
             assert not re.search(r"\d\d:\d\d", page), "a time of day"
 
     def test_shares_and_counts_have_their_own_standard_errors(
