@@ -298,15 +298,21 @@ class TestDatasets:
         assert "Upload" not in shown
 
     def test_a_rejection_is_explained(self, everybody: Visitor, population: str) -> None:
+        """To the key that declared the dataset; others see that there is one to ask."""
         api = everybody.api
-        dataset = api.dataset(population)
+        answer = everybody.post("/datasets/new", self.fields(population))
+        dataset = answer.url.path.rpartition("/")[2]
         assert api.upload(dataset).status_code == 202
         with api.session() as session, session.begin():
             epoch = ingest.claim(session, uuid.UUID(dataset), lease_seconds=60)
             assert epoch is not None
-            reason = "the column age is missing"
+            reason = "The column age is missing"
             ingest.settle(session, uuid.UUID(dataset), epoch=epoch, state="rejected", reason=reason)
         assert reason in everybody.get(f"/datasets/{dataset}").text
+        with visitor(api, "curator") as another:
+            text = another.get(f"/datasets/{dataset}").text
+        assert "was rejected" in text and reason not in text
+        assert "Only the key that declared this dataset" in text
 
 
 class TestNewReleases:
