@@ -106,7 +106,11 @@ class Settings(BaseSettings):
     model_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
     """How long to wait for a worker's answer from a released model."""
     event_poll_seconds: Annotated[float, Field(gt=0)] = 0.5
-    """How often an event stream looks for news."""
+    """How often the service looks for events of the releases that are followed."""
+    max_event_streams_per_key: Annotated[int, Field(ge=1)] = 20
+    """Event streams that one API key may have open, in each process of the service."""
+    max_event_streams: Annotated[int, Field(ge=1)] = 500
+    """Event streams that all keys together may have open, in each process of the service."""
     database_connections: Annotated[int, Field(ge=1)] = 10
     """Database connections of one process; the service answers this many requests at once."""
 

@@ -13,7 +13,8 @@
     ├── UnsupportedMediaType  415
     ├── RangeNotSatisfiable   416
     ├── Invalid               422
-    ├── TooManyRequests       429
+    ├── TooManyRequests       429  the key's rate limit is used up for the moment
+    │   └── TooManyStreams         no more event streams for this key, or for anyone
     ├── ArtifactDamaged       500  its stored bytes are missing or do not match its hash
     └── NotReady              503
 
@@ -158,6 +159,12 @@ class TooManyRequests(ServiceError):
     """The key's rate limit is used up for the moment."""
 
     status, type, title = 429, "rate-limited", "Too many requests"
+
+
+class TooManyStreams(TooManyRequests):
+    """The key, or the service, has as many event streams open as it may have."""
+
+    type, title = "too-many-streams", "Too many event streams"
 
 
 class ArtifactDamaged(ServiceError):

@@ -106,6 +106,7 @@ class Dataset(Row):
     wrapped_key: Mapped[bytes | None]
     lease_epoch: Mapped[int] = mapped_column(default=0)
     lease_until: Mapped[datetime | None]
+    created_by: Mapped[UUID | None]
     created_at: Mapped[datetime] = _created()
 
 

@@ -156,6 +156,8 @@ def _carry_out(attempt: _Attempt) -> None:
         except Cancelled:
             ending = _Ending("cancelled")
         except PublicDataTooFar as error:
+            # The message holds a noisy value. It is anchored before anyone can see it, too.
+            attempt.context.advance_anchor()
             ending = _Ending("failed", error=problem("public-data-too-far", str(error)))
         except SpecError as error:
             ending = _Ending("failed", error=problem("cannot-work", str(error)))

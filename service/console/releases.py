@@ -24,7 +24,7 @@ from service.pagination import LARGEST_LIMIT, Paging
 from service.populations import endpoints as populations
 from service.releases import endpoints as api
 from service.releases import repository as releases
-from service.releases.endpoints import ArtifactName, ReleaseId
+from service.releases.endpoints import ArtifactName, Feed, ReleaseId
 from service.releases.progress import FINAL_STATES
 from service.releases.resumption import is_resumable
 from service.releases.schemas import (
@@ -96,10 +96,11 @@ def watch(
     release_id: ReleaseId,
     caller: Reader,
     context: Services,
+    feed: Feed,
     last_event_id: Annotated[int, Header(ge=0, lt=2**63)] = 0,
 ) -> Response:
     """Follow a release, as the API does it."""
-    return api.watch(release_id, caller, context, last_event_id)
+    return api.watch(release_id, caller, context, feed, last_event_id)
 
 
 @router.post("/{release_id}/publish")

@@ -72,3 +72,5 @@ class AuditEntry:
     units: int
     previous_hash: bytes
     hash: bytes
+    digest: str | None = None
+    """Of an operation and its outcome, in hexadecimal."""

@@ -1,10 +1,10 @@
 """/v1/releases and /v1/mechanisms"""
 
 from functools import cache
-from typing import Annotated
+from typing import Annotated, cast
 from uuid import UUID
 
-from fastapi import APIRouter, Body, Header, Path, Request, Response
+from fastapi import APIRouter, Body, Depends, Header, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
 from service.bodies import MEBIBYTE
@@ -48,6 +48,14 @@ ArtifactName = Annotated[
         description="A name that the release lists under `artifacts`.",
     ),
 ]
+
+
+async def current_feed(request: Request) -> events.EventFeed:
+    """The event feed of the application that serves this request."""
+    return cast(events.EventFeed, request.app.state.feed)
+
+
+Feed = Annotated[events.EventFeed, Depends(current_feed)]
 
 _BYTES = {"content": {"*/*": {}}, "description": "The artifact's bytes"}
 _STREAM = {"content": {events.MEDIA_TYPE: {}}, "description": "Server-sent events"}
@@ -124,20 +132,20 @@ def watch(
     release_id: ReleaseId,
     caller: Reader,
     context: Services,
+    feed: Feed,
     last_event_id: Annotated[
         int, Header(ge=0, lt=2**63, description="Number of the last event you have seen.")
     ] = 0,
-) -> StreamingResponse:
-    """Follow a release: events `state` and `progress`, until it has ended."""
+) -> Response:
+    """Follow a release: events `state` and `progress`, until it has ended.
+
+    An analyst gets one event, the final `state`.
+    """
     with context.transaction() as work:
-        service.find_visible(work.session, release_id, caller)
-    return StreamingResponse(
-        events.stream(
-            context, release_id, after=last_event_id, days_only=not service.sees_rows(caller)
-        ),
-        media_type=events.MEDIA_TYPE,
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+        release = service.find_visible(work.session, release_id, caller)
+    if not caller.is_curator:
+        return events.final_event(release, after=last_event_id)
+    return events.EventStream(feed, release_id, key_id=caller.key_id, after=last_event_id)
 
 
 @router.post("/{release_id}/cancel", summary="Cancel a release")

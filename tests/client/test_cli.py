@@ -190,9 +190,12 @@ class TestPopulations:
         assert run("population", "create", "people", *caps)[0] == 2
 
     def test_they_are_listed(self, play: Play) -> None:
-        play(page(POPULATION), page(POPULATION))
-        assert "0.75" in run("population", "list")[1]
+        yesterday = POPULATION["budget"] | {"as_of": "2026-03-01T00:00:00Z"}
+        play(page(POPULATION), page(POPULATION), page(POPULATION | {"budget": yesterday}))
+        code, out, noted = run("population", "list")
+        assert (code, noted) == (0, "") and "0.75" in out
         assert json.loads(run("population", "list", "--json")[1])[0]["id"] == "p1"
+        assert "Balances as of 2026-03-01 00:00 UTC" in run("population", "list")[2]
 
 
 class TestDatasets:

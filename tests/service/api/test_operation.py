@@ -139,7 +139,7 @@ def test_metrics(api: Api) -> None:
     population = api.population()
     api.release(api.ready_dataset(population))
     api.all.get("/nothing/here")
-    text_format = api.role("analyst").get("/metrics").text
+    text_format = api.role("admin").get("/metrics").text
     assert f'scrim_rho_reserved{{population_id="{population}"}} 0.1' in text_format
     assert f'scrim_rho_spent{{population_id="{population}"}} 0.0' in text_format
     assert re.search(r'scrim_releases\{state="queued"\} \d', text_format)
@@ -158,7 +158,7 @@ def test_errors_of_the_framework_are_problems_too(api: Api) -> None:
 
 
 def test_an_unexpected_error_tells_nothing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_args: Any) -> None:
+    def broken(*_args: Any, **_named: Any) -> None:
         raise RuntimeError("a secret of the database")
 
     monkeypatch.setattr("service.populations.service.show", broken)

@@ -41,7 +41,7 @@ CALLS: list[tuple[str, str, Any, set[str]]] = [
     ("GET", "/v1/releases/{release_id}/artifacts/{name}", None, {"curator", "analyst"}),
     ("POST", "/v1/releases/{release_id}/answers", {"workload": []}, {"analyst"}),
     ("POST", "/v1/releases/{release_id}/samples", {"rows": 1}, {"analyst"}),
-    ("GET", "/metrics", None, ANY),
+    ("GET", "/metrics", None, {"admin"}),
 ]
 OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
 

@@ -3,14 +3,16 @@
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from service.ledger import errors, repository
-from service.ledger.records import Operation
+from service.ledger.records import Account, Operation
 
 from .support import HASH, OTHER_HASH, Ledger, charge, pack
 
@@ -328,3 +330,48 @@ def test_reopening_passes_the_same_filter(ledger: Ledger, population: UUID) -> N
     ledger.reserve(population, 400)
     assert ledger.reopen(release) == 600
     assert ledger.balance(population) == (0, 1000)
+
+
+def test_balance_at_every_moment_of_the_past(ledger: Ledger) -> None:
+    """Whatever came later is taken back, and before it was opened an account has its first cap."""
+    past: list[tuple[datetime, Account]] = []
+
+    def look() -> None:
+        with ledger.app.connect() as connection:
+            moment = connection.scalar(text("SELECT clock_timestamp()"))
+            past.append((moment, repository.account(connection, population)))
+
+    with ledger.app.connect() as connection:
+        unopened = connection.scalar(text("SELECT clock_timestamp()"))
+    population = ledger.open_account(1000)
+    look()
+    first, second = ledger.reserve(population, 600), ledger.reserve(population, 300)
+    look()
+    epoch = ledger.claim(first)
+    for sequence, price in enumerate((100, 0, 250)):
+        ledger.commit(first, epoch, charge(sequence, price))
+        look()
+    ledger.set_cap(population, 5000)
+    look()
+    ledger.close_unclaimed(second)
+    look()
+    ledger.set_cap(population, 2000)
+    ledger.finish(first, epoch)
+    look()
+    with ledger.app.connect() as connection:
+        for moment, account in past:
+            assert repository.account_at(connection, population, moment) == account
+        opened = replace(past[0][1], spent_units=0, reserved_units=0)
+        assert repository.account_at(connection, population, unopened) == opened
+        assert len({account for _, account in past}) == len(past) - 1, "a free operation moves none"
+        with pytest.raises(errors.NotFound):
+            repository.account_at(connection, uuid.uuid4(), unopened)
+
+
+def test_the_last_midnight_is_that_of_the_ledgers_clock(ledger: Ledger) -> None:
+    with ledger.app.connect() as connection:
+        connection.execute(text("SET TIME ZONE 'Pacific/Kiritimati'"))
+        midnight = repository.last_midnight(connection).astimezone(UTC)
+        now = connection.scalar(text("SELECT clock_timestamp()"))
+    assert midnight.time() == time()
+    assert timedelta(0) <= now - midnight < timedelta(days=1, minutes=10)
