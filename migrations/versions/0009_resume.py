@@ -6,7 +6,7 @@ from alembic import op
 from sqlalchemy import text
 
 revision = "0009"
-down_revision = "0003"
+down_revision = "0006"
 branch_labels = None
 depends_on = None
 

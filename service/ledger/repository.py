@@ -36,7 +36,8 @@ _ACCOUNT_AT = """
     FROM ledger.account AS a
     CROSS JOIN LATERAL (
         SELECT CAST(coalesce(sum(units) FILTER (WHERE kind = 'operation'), 0) AS bigint) AS charged,
-               CAST(coalesce(sum(units) FILTER (WHERE kind = 'reserve'), 0) AS bigint) AS reserved,
+               CAST(coalesce(sum(units) FILTER (WHERE kind IN ('reserve', 'reopen')), 0) AS bigint)
+                   AS reserved,
                CAST(coalesce(sum(units) FILTER (WHERE kind = 'close'), 0) AS bigint) AS returned,
                (array_agg(CAST(payload ->> 'previous_units' AS bigint) ORDER BY seq)
                    FILTER (WHERE kind = 'set_cap'))[1] AS cap
