@@ -287,7 +287,7 @@ def test_rows_chosen_by_content_are_rejected(postgres_server: PostgresServer) ->
 
 def test_migration_keeps_populations(api: Api, owner_url: Any) -> None:
     api.population()
-    with pytest.raises(RuntimeError, match="there are populations"):
+    with pytest.raises(RuntimeError, match="the ledger holds accounts"):
         migrate(owner_url, target="0001")
     assert api.all.get("/readyz").status_code == 200
 
