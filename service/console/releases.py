@@ -29,6 +29,7 @@ from service.releases.progress import FINAL_STATES
 from service.releases.resumption import is_resumable
 from service.releases.schemas import (
     MAX_SAMPLE_ROWS,
+    ModelAnswer,
     ModelAnswers,
     Question,
     ReleaseView,
@@ -181,17 +182,16 @@ def _shown(
     error: Exception | None = None,
 ) -> Response:
     release = api.show(release_id, caller, context)
-    schema = _released_schema(context, release)
-    try:
-        released = plots.read_answers(context, release_id) if release.state == "succeeded" else []
-    except ArtifactDamaged as damage:
-        released, error = [], error or damage
     problem = None if error is None else explained(request, error)
+    schema = _released_schema(context, release)
+    released, damage = _released_answers(request, context, release)
+    shown = problem or damage
     return page(
         request,
         "release.html",
-        status=200 if problem is None else problem.status,
+        status=200 if shown is None else shown.status,
         problem=problem,
+        damage=damage,
         release=release,
         is_over=release.state in FINAL_STATES,
         population=populations.show(release.population_id, caller, context),
@@ -209,6 +209,18 @@ def _shown(
         most_lines=MOST_LINES,
         most_sample_rows=MAX_SAMPLE_ROWS,
     )
+
+
+def _released_answers(
+    request: Request, context: Context, release: ReleaseView
+) -> tuple[list[ModelAnswer], Problem | None]:
+    """The first released answers, or what is wrong with their file; the page is shown without it."""
+    if release.state != "succeeded":
+        return [], None
+    try:
+        return plots.read_answers(context, release.id), None
+    except ArtifactDamaged as error:
+        return [], explained(request, error)
 
 
 def _answer_plot(answers: ModelAnswers | None, schema: Schema) -> plots.Plot | None:

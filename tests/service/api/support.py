@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 from fastapi import FastAPI
+from hypothesis import HealthCheck, settings
 from sqlalchemy.orm import Session
 
 from service.app import create_app
@@ -58,6 +59,17 @@ TWO_LEVEL = {
 }
 HOUSEHOLDS: dict[str, Any] = {"unit": "household", "max_household_size": 8}
 LEASE_SECONDS = 60.0
+
+
+def examples(number: int) -> settings:
+    """This many random requests, the same in every run."""
+    return settings(
+        max_examples=number,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 def random_key() -> str:

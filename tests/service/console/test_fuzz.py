@@ -3,33 +3,22 @@
 import base64
 import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote_plus
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.service.api.support import HOUSEHOLDS, TWO_LEVEL, Api
+from tests.service.api.support import HOUSEHOLDS, TWO_LEVEL, Api, examples
 from tests.service.console.support import Visitor, visitor
 
 HUGE = "9" * 5000
 NESTED = "[" * 5000
 Pairs = list[tuple[str, str]]
-
-
-def fuzzed(examples: int) -> Callable[[Any], Any]:
-    """So many examples, the same in every run."""
-    return settings(
-        max_examples=examples,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 @dataclass(frozen=True)
@@ -203,7 +192,7 @@ def as_json(schema: Any, action: str) -> tuple[str, str, Pairs]:
     return "post", "/datasets/new", [("mode", "json"), ("schema_json", text), ("action", action)]
 
 
-@fuzzed(150)
+@examples(150)
 @given(requests)
 @example(("post", "/sign-in", [("key", "\0")]))
 @example(("post", "/sign-in", [("key", "scrim_\ud800")]))
@@ -239,7 +228,7 @@ def test_nor_is_anything_beside_a_file(world: World, table: str, filename: str) 
 
 
 @pytest.mark.slow
-@fuzzed(5_000)
+@examples(5_000)
 @given(requests)
 def test_nor_is_anything_else(world: World, request: tuple[str, str, Pairs]) -> None:
     check(world, request)

@@ -566,3 +566,16 @@ def test_a_busy_key_is_told_to_wait(
         assert answers[-1].status_code == 429
         assert "Too many requests" in answers[-1].text
         assert int(answers[-1].headers["retry-after"]) > 0
+
+
+def test_a_release_with_damaged_answers_is_shown_without_them(api: Api, everybody: Visitor) -> None:
+    release = api.release(api.ready_dataset(api.population()), publish=True)
+    content = f"item,query,fraction,count\nsex,sex=F,0.5,{release}\n".encode()
+    api.finish(release, {"answers.csv": content})
+    (path,) = [each for each in api.objects() if each.read_bytes() == content]
+    path.unlink()
+    answer = everybody.get(f"/releases/{release}")
+    assert answer.status_code == 500
+    assert "Artifact damaged" in answer.text
+    assert f"/console/releases/{release}/artifacts/answers.csv" in answer.text
+    assert "sex=F" not in answer.text
