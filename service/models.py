@@ -113,6 +113,7 @@ class ReleaseRow(Row):
     dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id"))
     public_dataset_id: Mapped[UUID | None] = mapped_column(ForeignKey("dataset.id"))
     population_id: Mapped[UUID] = mapped_column(ForeignKey("population.id"))
+    key_id: Mapped[UUID] = mapped_column(ForeignKey("api_key.id"))
     spec: Mapped[dict[str, Any]]
     spec_hash: Mapped[bytes]
     choice: Mapped[dict[str, Any] | None]
@@ -128,6 +129,7 @@ class ReleaseRow(Row):
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     rang_at: Mapped[datetime | None]
+    turn_at: Mapped[datetime | None]
 
 
 class ReleaseEvent(Row):

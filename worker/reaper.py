@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 from service.config import Settings
 from service.context import Context, open_context
 from service.datasets import ingest, repository
-from service.doorbell import INGEST, JOBS, RUN
+from service.doorbell import INGEST, JOBS, RUN, UPLOADS
 from service.ledger import repository as ledger
 from service.ledger.errors import LeaseHeld
 from service.logging import build_logger, trace_of
@@ -122,14 +122,14 @@ class Reaper:
             datasets = ingest.abandoned(work.session, limit=AT_ONCE)
         releases = [row for row in releases if not self._end_release(row)]
         datasets = [each for each in datasets if not self._give_up_dataset(each)]
-        # If each job that waits may have its message in the queue, the workers are busy and no ring
-        # was lost. A message that comes twice does no harm, but they must not pile up.
-        if self._context.doorbell.depth(JOBS) >= len(releases) + len(datasets):
-            return
-        for row in releases:
+        # Where each waiting job has a message in its queue, the workers are busy and no ring was
+        # lost. A message too many does no harm, but they must not pile up.
+        doorbell = self._context.doorbell
+        for row in releases[: max(0, len(releases) - doorbell.depth(JOBS))]:
             self._ring_for_release(row.id)
-        for dataset_id in datasets:
-            self._ring_for_dataset(dataset_id)
+        if doorbell.depth(UPLOADS) < len(datasets):
+            for dataset_id in datasets:
+                self._ring_for_dataset(dataset_id)
 
     def _end_release(self, row: Row[Any]) -> bool:
         """End a release that was cancelled, or tried too often; False if it should go on."""

@@ -49,11 +49,12 @@ def register_tasks(app: Celery, station: Station) -> None:
     question = _registrar(app, ignore_result=False)
 
     @job(RUN)
-    def run_release(release_id: str) -> None:
-        from worker.releases import run_release
+    def run_release(_release_id: str) -> None:
+        from worker.turns import take_turn
 
+        # The id says who rang. Which release is next is decided now, not when it was queued.
         with _logged(station.log, RUN):
-            run_release(station.context, UUID(release_id))
+            take_turn(station.context)
 
     @job(INGEST)
     def ingest_dataset(dataset_id: str) -> None:

@@ -144,6 +144,7 @@ def running_stack(*, max_upload_bytes: int) -> Iterator[Stack]:
             "SCRIM_RATE_LIMIT": "1000000",
             "SCRIM_RATE_BURST": "1000000",
             "SCRIM_MAX_UPLOAD_BYTES": str(max_upload_bytes),
+            "SCRIM_MAX_QUEUED_RELEASES": "1000000",
         }
         app, owner = open_engine(app_url, pool_size=10), open_engine(postgres.url, pool_size=10)
         with unit_of_work(app) as work:
