@@ -140,6 +140,15 @@ def test_the_curator_with_fewer_under_way_is_next(
     assert serve_all(stack) == [*short, waiting]
 
 
+def test_the_population_with_fewer_under_way_is_next(
+    stack: Stack, dataset: UUID, other_dataset: UUID, ann: str
+) -> None:
+    begin(stack, stack.submit(dataset, key=ann))
+    waiting = stack.submit(dataset, key=ann)
+    short = [stack.submit(other_dataset, key=ann) for _ in range(2)]
+    assert serve_all(stack) == [*short, waiting]
+
+
 def test_dry_runs_come_after_releases_of_their_curator_only(
     stack: Stack, dataset: UUID, ann: str, bob: str
 ) -> None:
