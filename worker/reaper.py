@@ -40,12 +40,13 @@ LEFTOVERS_EVERY_SECONDS = 3600.0
 DAY_SECONDS = 86400.0
 
 _WAITING = text("""
-    SELECT r.id, r.dry_run, r.cancel_requested
+    SELECT r.id, r.dry_run, r.cancel_requested,
+        r.state = 'running' AND r.rang_at <= r.turn_at AS is_interrupted
     FROM release AS r LEFT JOIN ledger.reservation AS v ON v.release_id = r.id
     WHERE r.state IN ('queued', 'running')
         AND (r.dry_run OR v.state = 'open'
              AND (v.lease_until IS NULL OR v.lease_until <= clock_timestamp()))
-    ORDER BY r.rang_at NULLS FIRST LIMIT :limit
+    ORDER BY is_interrupted DESC, r.rang_at NULLS FIRST LIMIT :limit
 """)
 _RING = text("""
     UPDATE release SET rang_at = clock_timestamp()
@@ -122,10 +123,14 @@ class Reaper:
             datasets = ingest.abandoned(work.session, limit=AT_ONCE)
         releases = [row for row in releases if not self._end_release(row)]
         datasets = [each for each in datasets if not self._give_up_dataset(each)]
-        # Where each waiting job has a message in its queue, the workers are busy and no ring was
-        # lost. A message too many does no harm, but they must not pile up.
+        # Workers do not resume a release before it was rung for. As for the others: where each has
+        # a message in its queue, the workers are busy and no ring was lost. A message too many does
+        # no harm, but they must not pile up.
         doorbell = self._context.doorbell
-        for row in releases[: max(0, len(releases) - doorbell.depth(JOBS))]:
+        interrupted = [row for row in releases if row.is_interrupted]
+        others = [row for row in releases if not row.is_interrupted]
+        missing = max(0, len(others) - doorbell.depth(JOBS))
+        for row in (*interrupted, *others[:missing]):
             self._ring_for_release(row.id)
         if doorbell.depth(UPLOADS) < len(datasets):
             for dataset_id in datasets:

@@ -2,8 +2,9 @@
 
 A ring in the broker means that there is work; the release is chosen here, when a worker is free.
 Curators (the keys that asked) take turns, and so do the populations of one curator, so a long queue
-of one curator delays another by one release. A release waits if it is queued, or if its worker died.
-The lease decides who gets it: workers that choose the same release at once do no harm.
+of one curator delays another by one release. A release waits if it is queued, or if its worker died
+and the reaper, which gives up what was tried too often, has rung for it since. The lease decides who
+gets it: workers that choose the same release at once do no harm.
 """
 
 from collections.abc import Sequence
@@ -37,6 +38,7 @@ _NEXT = text("""
         WHERE w.state IN ('queued', 'running')
             AND (w.state, w.key_id, w.population_id, w.dry_run)
                 = (line.state, line.key_id, line.population_id, line.dry_run)
+            AND (w.state = 'queued' OR (w.rang_at <= w.turn_at) IS NOT TRUE)
             AND w.id <> ALL(CAST(:tried AS uuid[]))
             AND NOT EXISTS (SELECT FROM busy WHERE busy.id = w.id)
         ORDER BY w.created_at, w.id LIMIT 1
@@ -44,7 +46,6 @@ _NEXT = text("""
     ORDER BY
         (SELECT count(*) FROM busy WHERE busy.key_id = line.key_id),
         (SELECT max(turn_at) FROM release AS r WHERE r.key_id = line.key_id) NULLS FIRST,
-        line.key_id,
         line.dry_run,
         line.state = 'queued',
         (SELECT count(*) FROM busy
