@@ -145,22 +145,15 @@ def test_more_populations_are_not_more_turns(
     assert set(order) == {*wide, *narrow}
 
 
-def test_the_curator_with_fewer_under_way_is_next(
-    stack: Stack, dataset: UUID, ann: str, bob: str
+@pytest.mark.parametrize("other", ["curator", "population"])
+def test_the_one_with_fewer_under_way_is_next(
+    stack: Stack, dataset: UUID, other_dataset: UUID, ann: str, bob: str, other: str
 ) -> None:
     begin(stack, stack.submit(dataset, key=ann))
     waiting = stack.submit(dataset, key=ann)
-    short = [stack.submit(dataset, key=bob) for _ in range(2)]
-    # Each of them is over before the next, while the first curator's release goes on.
-    assert serve_all(stack) == [*short, waiting]
-
-
-def test_the_population_with_fewer_under_way_is_next(
-    stack: Stack, dataset: UUID, other_dataset: UUID, ann: str
-) -> None:
-    begin(stack, stack.submit(dataset, key=ann))
-    waiting = stack.submit(dataset, key=ann)
-    short = [stack.submit(other_dataset, key=ann) for _ in range(2)]
+    place, key = (dataset, bob) if other == "curator" else (other_dataset, ann)
+    short = [stack.submit(place, key=key) for _ in range(2)]
+    # Each of them is over before the next, while the first release goes on.
     assert serve_all(stack) == [*short, waiting]
 
 

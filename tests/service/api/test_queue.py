@@ -11,7 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service.embedded import ValkeyServer
+from service.embedded import PostgresServer, ValkeyServer
+from tests.databases import create_database
 
 from .support import Api, problem, release_body, serving, settings_for
 
@@ -19,11 +20,11 @@ MOST_RELEASES, MOST_DRY_RUNS = 2, 3
 
 
 @pytest.fixture(scope="module")
-def api(owner_url: Any, valkey_server: ValkeyServer) -> Iterator[Api]:
-    """A service with short queues."""
+def api(postgres_server: PostgresServer, valkey_server: ValkeyServer) -> Iterator[Api]:
+    """A service with short queues, on a database of its own."""
     with tempfile.TemporaryDirectory(prefix="scrim-test-") as folder:
         settings = settings_for(
-            owner_url,
+            create_database(postgres_server.url),
             valkey_server.url,
             Path(folder),
             max_queued_releases=MOST_RELEASES,
