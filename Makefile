@@ -28,6 +28,8 @@ RELEASES ?= 50
 KILLS ?= 200
 RESTARTS ?= 20
 WIPES ?= 20
+FILLS ?= 20
+SQUEEZES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
@@ -75,9 +77,10 @@ audit: setup ## every mechanism on neighbouring tables, 20,000 runs a side
 test-long: setup ## the long suites: more runs of the privacy audits
 	$(BIN)/pytest -n 2 --dist worksteal -q -m slow
 
-soak: setup ## kill workers, Postgres and the broker's memory at random during many releases
+soak: setup ## kill parts, wipe the broker, fill the disk and squeeze memory during many releases
 	SCRIM_SOAK_RELEASES=$(RELEASES) SCRIM_SOAK_KILLS=$(KILLS) SCRIM_SOAK_RESTARTS=$(RESTARTS) \
-	SCRIM_SOAK_WIPES=$(WIPES) SCRIM_SOAK_SEED=$(SEED) $(BIN)/pytest -q -m slow tests/worker/test_soak.py
+	SCRIM_SOAK_WIPES=$(WIPES) SCRIM_SOAK_FILLS=$(FILLS) SCRIM_SOAK_SQUEEZES=$(SQUEEZES) \
+	SCRIM_SOAK_SEED=$(SEED) $(BIN)/pytest -q -m slow tests/worker/test_soak.py
 
 check: setup ## lint, types and the dependency rules
 	$(BIN)/ruff check .
@@ -95,7 +98,7 @@ mutants: setup ## plant known privacy bugs one by one; each must fail a test
 bench: bench-core bench-service ## the benchmarks that take minutes
 
 bench-service: setup ## an upload of 2 GiB (UPLOAD_MIB), free answers, releases at a cap, reads, ledger
-	$(BIN)/python -m benchmarks.service --upload-mib $(UPLOAD_MIB)
+	$(BIN)/python -m benchmarks.service --upload-mib $(UPLOAD_MIB) $(if $(ONLY_READS),--only-reads)
 
 bench-console: setup ## bytes and milliseconds of every page of the console
 	$(BIN)/python -m benchmarks.console

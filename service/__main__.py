@@ -3,6 +3,8 @@
 import argparse
 import os
 import sys
+import tempfile
+from contextlib import ExitStack
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -10,11 +12,12 @@ from pydantic import ValidationError
 from service.config import Settings
 from service.context import open_context
 from service.crypto import CryptoError
-from service.db import enable_app_login, migrate
+from service.db import enable_app_login, migrate, open_engine
 from service.errors import ServiceError
 from service.keys.service import create_key
 from service.ledger.errors import LedgerError
 from service.logging import build_logger
+from service.master_key import check_master_key
 from service.upkeep import commands
 from synth.spec.budget import Budget
 from synth.spec.errors import SpecError
@@ -85,11 +88,25 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(given: argparse.Namespace) -> None:
-    # Only here: to build all routes takes longer than most other commands.
-    from service.app import create_app
-    from service.server import Server
+    settings = Settings()
+    _refuse_wrong_master_key(settings)
+    with ExitStack() as held:
+        if settings.processes > 1:
+            # Where processes share their counters; prometheus_client looks when it is imported.
+            folder = held.enter_context(tempfile.TemporaryDirectory(prefix="scrim-metrics-"))
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        # Only here: to build all routes takes longer than most other commands.
+        from service.processes import serve
 
-    Server(create_app(Settings()), host=given.host, port=given.port).run()
+        sys.exit(serve(settings, host=given.host, port=given.port))
+
+
+def _refuse_wrong_master_key(settings: Settings) -> None:
+    engine = open_engine(str(settings.database_url))
+    try:
+        check_master_key(engine, settings.master_key_bytes)
+    finally:
+        engine.dispose()
 
 
 def _migrate(_given: argparse.Namespace) -> None:

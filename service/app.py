@@ -1,10 +1,12 @@
 """The application: routers, errors and connections, put together from the settings."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
+from anyio import to_thread
 from fastapi import FastAPI
 from structlog.typing import FilteringBoundLogger
 
@@ -21,6 +23,7 @@ from service.middleware import RequestMiddleware
 from service.populations import endpoints as populations
 from service.problems import MEDIA_TYPE, documented, install_handlers
 from service.releases import endpoints as releases
+from service.releases.events import open_feed
 
 DESCRIPTION = """
 Synthetic data and noisy answers under differential privacy.
@@ -32,6 +35,8 @@ answers and a model, and is certified. Released models answer further questions 
 Every error is a problem (RFC 9457) with a stable `type`. Every collection is paged: pass `next` as
 `cursor`.
 """
+# Large bodies that one process holds and parses at the same time.
+LARGE_BODIES = 2
 TAGS = [
     {"name": "keys", "description": "Who may call, with which scopes."},
     {"name": "populations", "description": "The protected people and their budgets."},
@@ -53,11 +58,14 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
         with open_context(settings, logger) as context:
             # Refuses to serve a database that is older than its anchor; anchors a new one.
             context.advance_anchor()
+            # A thread for each pooled connection: fewer would leave some unused, more would wait.
+            to_thread.current_default_thread_limiter().total_tokens = settings.database_connections
             app.state.context = context
             console.prepare()
-            logger.info("started")
-            yield
-            context.stopping.set()
+            async with open_feed(context) as app.state.feed:
+                logger.info("started")
+                yield
+                context.stopping.set()
             logger.info("stopped")
 
     app = FastAPI(
@@ -65,11 +73,15 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
         version=version("scrim"),
         description=DESCRIPTION,
         openapi_tags=TAGS,
+        # The framework's own pages load their scripts from elsewhere: see service/console/reference.py.
+        docs_url=None,
+        redoc_url=None,
         lifespan=lifespan,
     )
     app.state.metrics = metrics
+    app.state.large_bodies = asyncio.Semaphore(LARGE_BODIES)
     app.add_middleware(
-        RequestMiddleware, log=logger, metrics=metrics, max_body_bytes=settings.max_body_bytes
+        RequestMiddleware, log=logger, metrics=metrics, body_seconds=settings.body_seconds
     )
     install_handlers(app)
     for router in (

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,12 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 KEY_BYTES = 32
 MEBIBYTE = 2**20
+
+
+def _cores() -> int:
+    # The cores that this process may use; a container may have fewer than its machine.
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable else os.cpu_count() or 1
 
 
 def decode_key(secret: SecretStr) -> bytes:
@@ -69,8 +76,18 @@ class Settings(BaseSettings):
 
     max_upload_bytes: Annotated[int, Field(gt=0)] = 2048 * MEBIBYTE
     """Largest upload of one table."""
-    max_body_bytes: Annotated[int, Field(gt=0)] = 32 * MEBIBYTE
-    """Largest JSON body; a schema may list many categories."""
+    max_body_bytes: Annotated[int, Field(gt=0)] = 8 * MEBIBYTE
+    """Largest body that declares a dataset; a schema may list many categories."""
+    body_seconds: Annotated[float, Field(gt=0)] = 60.0
+    """How long a caller may take to send a body, except an uploaded table."""
+    header_seconds: Annotated[float, Field(gt=0)] = 10.0
+    """How long a caller may take to send the headers of a request."""
+    max_connections: Annotated[int, Field(ge=1)] = 1000
+    """Open connections from callers to one service process."""
+    max_requests_per_key: Annotated[int, Field(ge=1)] = 100
+    """Requests with one API key that one service process answers at the same time."""
+    processes: Annotated[int, Field(ge=1)] = Field(default_factory=_cores)
+    """Service processes on this machine; one per core where not given."""
     rate_limit: Annotated[float, Field(gt=0)] = 50.0
     """Requests per second that one API key may make in the long run."""
     rate_burst: Annotated[int, Field(ge=1)] = 200
@@ -82,15 +99,24 @@ class Settings(BaseSettings):
     device: str = "auto"
     """Where workers fit models: `cpu`, `cuda`, `cuda:1`, `mps`; `auto` takes what there is."""
     worker_memory_bytes: Annotated[int, Field(gt=0)] | None = None
-    """What a worker has for fitting a model; `auto` chooses nothing that needs more."""
+    """Memory that one job may use beside what a worker takes at rest. A release that is expected to
+    need more is refused; a job that does need more fails alone. Unset: no limit."""
+    job_seconds: Annotated[float, Field(ge=0)] = 86400.0
+    """How long one attempt at a release may take; 0: as long as it likes."""
+    retry_seconds: Annotated[float, Field(gt=0)] = 5.0
+    """Pause before a job that met an outage is tried again; doubled each time, up to 5 minutes."""
     lease_seconds: Annotated[float, Field(gt=0, le=86400)] = 60.0
     """How long a worker may be silent before another one takes over."""
     model_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
     """How long to wait for a worker's answer from a released model."""
     event_poll_seconds: Annotated[float, Field(gt=0)] = 0.5
-    """How often an event stream looks for news."""
-    database_connections: Annotated[int, Field(ge=1)] = 20
-    """Connections this process keeps open to the database."""
+    """How often the service looks for events of the releases that are followed."""
+    max_event_streams_per_key: Annotated[int, Field(ge=1)] = 20
+    """Event streams that one API key may have open, in each process of the service."""
+    max_event_streams: Annotated[int, Field(ge=1)] = 500
+    """Event streams that all keys together may have open, in each process of the service."""
+    database_connections: Annotated[int, Field(ge=1)] = 10
+    """Database connections of one process; the service answers this many requests at once."""
 
     @field_validator("data_dir")
     @classmethod

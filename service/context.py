@@ -2,8 +2,8 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 
 import redis
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -13,8 +13,10 @@ from sqlalchemy import Engine
 from structlog.typing import FilteringBoundLogger
 
 from service.config import Settings
+from service.content import CheckedContent
 from service.db import open_engine
 from service.doorbell import Doorbell
+from service.keys.limiter import Limiter
 from service.ledger.anchor import advance_anchor, check_anchor
 from service.ledger.anchor_store import AnchorStore, open_anchor_store
 from service.storage import Storage, open_storage
@@ -31,16 +33,24 @@ class Context:
     log: FilteringBoundLogger
     engine: Engine
     storage: Storage
+    content: CheckedContent
     broker: "redis.Redis"
     doorbell: Doorbell
+    limiter: Limiter
     signing_key: Ed25519PrivateKey
     anchor_store: AnchorStore
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the service is asked to stop, so that endless answers come to an end."""
+    work: UnitOfWork | None = None
+    """The transaction that everything belongs to; None: every step begins its own."""
 
     def transaction(self) -> AbstractContextManager[UnitOfWork]:
         """One transaction on the database."""
-        return unit_of_work(self.engine)
+        return unit_of_work(self.engine) if self.work is None else nullcontext(self.work)
+
+    def within(self, work: UnitOfWork) -> "Context":
+        """The same context inside a transaction that is already open."""
+        return replace(self, work=work)
 
     def check_anchor(self) -> None:
         """Refuse a database that is older than what was anchored."""
@@ -64,14 +74,22 @@ def open_context(settings: Settings, log: FilteringBoundLogger) -> Iterator[Cont
     engine = open_engine(str(settings.database_url), pool_size=settings.database_connections)
     doorbell = Doorbell(broker_url, broker, log)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
+    storage = open_storage(str(settings.storage_url))
     try:
         yield Context(
             settings=settings,
             log=log,
             engine=engine,
-            storage=open_storage(str(settings.storage_url)),
+            storage=storage,
+            content=CheckedContent(storage),
             broker=broker,
             doorbell=doorbell,
+            limiter=Limiter(
+                broker,
+                rate=settings.rate_limit,
+                burst=settings.rate_burst,
+                most_at_once=settings.max_requests_per_key,
+            ),
             signing_key=Ed25519PrivateKey.from_private_bytes(settings.signing_key_bytes),
             anchor_store=open_anchor_store(settings.anchor_location),
         )

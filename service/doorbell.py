@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 from starlette.concurrency import run_in_threadpool
 from structlog.typing import FilteringBoundLogger
 
-from service.errors import NotReady
+from service.errors import ArtifactDamaged, NotReady
 
 JOBS: Final = "jobs"
 """The queue of releases, which may take hours."""
@@ -101,6 +101,8 @@ class Doorbell:
             if answer["status"] == "SUCCESS":
                 return answer["result"]
             if answer["status"] in {"FAILURE", "REVOKED"}:
+                if _error_type(answer["result"]) == ArtifactDamaged.__name__:
+                    raise ArtifactDamaged("the model")
                 raise NotReady("the worker could not answer; it has logged why")
         raise NotReady(f"no worker answered within {timeout:g} seconds; try again later")
 
@@ -111,3 +113,8 @@ class Doorbell:
             task, args=args, queue=QUEUE_OF[task], expires=expires, retry=False
         )
         return str(sent.id)
+
+
+def _error_type(result: object) -> str | None:
+    """The class of a worker's error. Its message is not read: it may hold anything."""
+    return result.get("exc_type") if isinstance(result, dict) else None

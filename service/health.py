@@ -12,12 +12,13 @@ from sqlalchemy import text
 from service.context import Context
 from service.dependencies import Services
 from service.errors import FieldError, NotReady
-from service.keys.access import AnyKey
+from service.keys.access import Admin
 from service.metrics import MEDIA_TYPE
 from service.problems import documented
+from service.route import ApiRoute
 from service.views import View
 
-router = APIRouter(tags=["operation"])
+router = APIRouter(route_class=ApiRoute, tags=["operation"])
 
 _MIGRATIONS = Path(__file__).resolve().parents[1] / "migrations"
 
@@ -39,7 +40,7 @@ class Readiness(View):
 
 
 @router.get("/healthz", summary="Is the process alive?")
-def healthz() -> Health:
+async def healthz() -> Health:
     """Whether the process is alive. Needs no key."""
     return Health()
 
@@ -64,10 +65,10 @@ _TEXT = {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}, "description":
     "/metrics",
     summary="Numbers for Prometheus",
     response_class=Response,
-    responses={200: _TEXT, **documented(401, 429)},
+    responses={200: _TEXT, **documented(401, 403, 429)},
 )
-def metrics(caller: AnyKey, context: Services, request: Request) -> Response:
-    """Requests, queues, releases and budgets, in the Prometheus text format."""
+def metrics(caller: Admin, context: Services, request: Request) -> Response:
+    """Requests, queues, releases and present budgets, in the Prometheus text format."""
     return Response(request.app.state.metrics.render(context), media_type=MEDIA_TYPE)
 
 

@@ -1,9 +1,11 @@
 """Numbers for Prometheus. None of them depends on the rows of a dataset."""
 
+import os
 from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 from sqlalchemy import text
@@ -32,15 +34,34 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._alarms = Counter(
+            "scrim_alarms",
+            "Problems that an operator must look at, such as damaged artifacts.",
+            ["problem"],
+            registry=self._registry,
+        )
+
+    def count_alarm(self, problem: str) -> None:
+        """One more problem of this type was answered."""
+        self._alarms.labels(problem).inc()
+
     def count_request(self, method: str, route: str, status: int) -> None:
         """One more request was answered."""
         self._requests.labels(method, route, str(status)).inc()
 
     def render(self, context: Context) -> bytes:
-        """Everything, in the text format: counters of this process, and what is stored now."""
+        """Everything, in the text format: counters since the start, and what is stored now."""
         now = CollectorRegistry(auto_describe=False)
         now.register(_Stored(context))
-        return generate_latest(self._registry) + generate_latest(now)
+        return generate_latest(self._counters()) + generate_latest(now)
+
+    def _counters(self) -> CollectorRegistry:
+        """The counters of this process, or the sums over all that share a folder."""
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+            return self._registry
+        shared = CollectorRegistry()
+        MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
+        return shared
 
 
 class _Stored(Collector):

@@ -1,13 +1,14 @@
-"""Around every request: an id, one log line, one count, a limit on bodies, and no lost errors."""
+"""Around every request: an id, one log line, one count, a limit on its body, and no lost errors."""
 
 import time
 
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, clear_contextvars
 from structlog.typing import FilteringBoundLogger
 
+from service.bodies import limited
+from service.keys.limiter import leave
 from service.logging import choose_request_id, trace_of
 from service.metrics import Metrics
 from service.problems import unexpected
@@ -21,12 +22,12 @@ class RequestMiddleware:
     """Outermost of our own layers: whatever happens inside becomes an answer and a log line."""
 
     def __init__(
-        self, app: ASGIApp, *, log: FilteringBoundLogger, metrics: Metrics, max_body_bytes: int
+        self, app: ASGIApp, *, log: FilteringBoundLogger, metrics: Metrics, body_seconds: float
     ) -> None:
         self._app = app
         self._log = log
         self._metrics = metrics
-        self._max_body_bytes = max_body_bytes
+        self._body_seconds = body_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -38,7 +39,11 @@ class RequestMiddleware:
         bind_contextvars(request_id=request_id)
         started = time.monotonic()
         answered = _Answer(send, request_id)
-        await self._serve(scope, self._limited(scope, receive), answered)
+        try:
+            bounded = limited(scope, receive, seconds=self._body_seconds)
+            await self._serve(scope, bounded, answered)
+        finally:
+            leave(scope)
         # The route, not the path: a path may hold anything a caller wrote.
         route = getattr(scope.get("route"), "path", UNMATCHED)
         self._metrics.count_request(scope["method"], route, answered.status)
@@ -65,22 +70,6 @@ class RequestMiddleware:
                 # Half an answer is out; breaking off tells the caller that it is not whole.
                 raise ConnectionAbortedError from None
             await unexpected()(scope, receive, answered)
-
-    def _limited(self, scope: Scope, receive: Receive) -> Receive:
-        """Bodies that are held in memory are bounded; uploads are streamed and have their own limit."""
-        if scope["path"].endswith("/content"):
-            return receive
-        received = 0
-
-        async def limited() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > self._max_body_bytes:
-                raise HTTPException(413)
-            return message
-
-        return limited
 
 
 class _Answer:

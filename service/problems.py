@@ -27,7 +27,9 @@ _LEDGER: dict[type[ledger.LedgerError], tuple[int, str, str]] = {
     ledger.InvalidAmount: (422, "invalid", "Invalid request"),
     ledger.AnchorError: (503, "not-ready", "Not ready"),
 }
-_NAMES = {404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+_NAMES = {404: "not-found", 405: "method-not-allowed", 408: "too-slow", 413: "too-large"}
+# The most faults of one request that an answer lists.
+_MOST_ERRORS = 100
 _WHEN = {
     401: "No key, or one that does not work",
     403: "The key's scopes do not cover the call",
@@ -38,6 +40,7 @@ _WHEN = {
     416: "The range lies outside the artifact",
     422: "The request is invalid, or asks for what cannot be carried out",
     429: "The key is used too often; Retry-After tells how long to wait",
+    500: "Something went wrong here; `type` tells whether the artifact is damaged",
     503: "Something that the service depends on does not answer",
 }
 # pydantic quotes the offending character of these.
@@ -94,8 +97,10 @@ def answer_to(request: Request, error: Exception) -> JSONResponse:
     raise error
 
 
-def _on_service_error(_request: Request, error: Exception) -> JSONResponse:
+def _on_service_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ServiceError)
+    if error.is_alarm:
+        request.app.state.metrics.count_alarm(error.type)
     return answer(
         error.status,
         error.type,
@@ -119,7 +124,7 @@ def _on_ledger_error(_request: Request, error: Exception) -> JSONResponse:
 
 def _on_invalid_request(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    found = [_field_error(each) for each in error.errors()]
+    found = [_field_error(each) for each in error.errors()[:_MOST_ERRORS]]
     return answer(
         422,
         "invalid",
@@ -146,11 +151,15 @@ def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_allowed_methods(request))
     title = HTTPStatus(error.status_code).phrase
+    # Starlette's own errors repeat the title as their detail.
+    detail = (
+        error.detail if error.detail != title else f"{title.lower()}; see /docs for what there is"
+    )
     return answer(
         error.status_code,
         _NAMES.get(error.status_code, "invalid"),
         title,
-        f"{title.lower()}; see /docs for what there is",
+        detail,
         headers=headers,
     )
 

@@ -1,9 +1,14 @@
 """Serving the application over HTTP, and stopping without breaking off answers."""
 
+import functools
 from types import FrameType
+from typing import Any, cast
 
 import uvicorn
 from fastapi import FastAPI
+
+from service.config import Settings
+from service.protocol import Connections, LimitedProtocol
 
 # Answers that take longer than this when the service is asked to stop are broken off.
 GRACE_SECONDS = 20
@@ -13,15 +18,19 @@ KEEP_ALIVE_SECONDS = 75
 
 
 class Server(uvicorn.Server):
-    """Uvicorn, which tells endless answers to come to an end before it waits for them."""
+    """Uvicorn with limits on connections, which ends endless answers before it waits for them."""
 
-    def __init__(self, app: FastAPI, *, host: str = "127.0.0.1", port: int = 8000) -> None:
+    def __init__(
+        self, app: FastAPI, settings: Settings, *, host: str = "127.0.0.1", port: int = 8000
+    ) -> None:
         self._application = app
+        limits = Connections(settings.header_seconds, settings.max_connections)
         super().__init__(
             uvicorn.Config(
                 app,
                 host=host,
                 port=port,
+                http=cast(Any, functools.partial(LimitedProtocol, limits=limits)),
                 # The application writes its own log lines, without what callers wrote into paths.
                 access_log=False,
                 log_level="warning",

@@ -111,7 +111,15 @@ def run(
         model=model,
         measurements=vault.measurements,
         certificate=_certificate(
-            release, table.schema, protection, delta, journal, certified, screened, notes
+            release,
+            table.schema,
+            protection,
+            delta,
+            journal,
+            certified,
+            screened,
+            notes,
+            reserved=units,
         ),
     )
 
@@ -206,19 +214,27 @@ def _certificate(
     certified: dict[str, float] | None,
     screened: Screened | None,
     notes: Mapping[str, float],
+    *,
+    reserved: int,
 ) -> dict[str, Any]:
-    """What was done, for whom, and at what price, in plain values."""
+    """What was done, for whom, and at what price, in plain values.
+
+    The guarantee is that of the amount reserved, which the filter enforces (docs/privacy.md, 2.5).
+    What was spent of it is stated beside.
+    """
     operations = journal.operations()
     spent = sum(operation.price for operation in operations)
+    deltas = sorted({delta, *CERTIFICATE_DELTAS})
     described = json.dumps(schema.model_dump(mode="json"), sort_keys=True).encode()
     return {
         "software": f"scrim {version('scrim')}",
         "protection": protection.model_dump(mode="json", exclude_none=True),
+        "rho_reserved": rho_of_units(reserved),
+        "rho_units_reserved": reserved,
+        "epsilon_reserved": {f"{d:g}": epsilon_of_units(reserved, d) for d in deltas},
         "rho": rho_of_units(spent),
         "rho_units": spent,
-        "epsilon": {
-            f"{d:g}": epsilon_of_units(spent, d) for d in sorted({delta, *CERTIFICATE_DELTAS})
-        },
+        "epsilon": {f"{d:g}": epsilon_of_units(spent, d) for d in deltas},
         "release": release.model_dump(mode="json", include=set(ReleaseSpec.model_fields)),
         "schema_sha256": hashlib.sha256(described).hexdigest(),
         "operations": [

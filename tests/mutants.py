@@ -33,6 +33,7 @@ MIXTURE = "tests/synth/privacy/test_mixture.py"
 SCHEDULE = "tests/synth/mechanisms/test_schedule.py"
 PLAN = "tests/synth/spec/test_plan.py"
 GAMES = "tests/synth/mechanisms/test_games.py"
+LEDGER = "tests/service/ledger/test_repository.py"
 
 MUTANTS = (
     Mutant(
@@ -347,6 +348,20 @@ MUTANTS = (
         "counted = door.measure(groups, budget=10**18)",
         (MECHANISMS,),
     ),
+    Mutant(
+        "reopening a reservation passes the cap",
+        "migrations/sql/0009_resume/1_ledger.sql",
+        "released := OLD.spent_units - OLD.amount_units;",
+        "released := 0;",
+        (LEDGER,),
+    ),
+    Mutant(
+        "a worker from before the closing can commit after a reopening",
+        "migrations/sql/0009_resume/1_ledger.sql",
+        "lease_epoch = target.lease_epoch + 1,",
+        "lease_epoch = target.lease_epoch,",
+        (LEDGER,),
+    ),
 )
 
 
@@ -354,7 +369,7 @@ def survives(mutant: Mutant) -> bool:
     """Whether all tests pass in spite of the bug."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        for name in ("synth", "tests"):
+        for name in ("synth", "service", "worker", "migrations", "tests"):
             shutil.copytree(ROOT / name, copy / name)
         shutil.copy(ROOT / "pyproject.toml", copy)
         source = copy / mutant.file

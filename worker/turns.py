@@ -17,6 +17,7 @@ from service.context import Context
 from service.logging import trace_of
 from worker.crash import crash_at
 from worker.errors import OUTAGES
+from worker.guarded import Guarded
 from worker.lease import DryRunLease
 from worker.releases import run_release
 
@@ -58,14 +59,15 @@ _NEXT = text("""
 """)
 
 
-def take_turn(context: Context) -> None:
-    """Carry out the release whose turn it is, if one waits."""
+def take_turn(context: Context, guard: Guarded) -> None:
+    """Carry out the release whose turn it is, if one waits, watched by the guard."""
     tried: list[UUID] = []
     try:
         while (release_id := _next(context, tried)) is not None:
             crash_at("before-claim")
-            if run_release(context, release_id):
-                return
+            with guard.job(release_id):
+                if run_release(context, release_id):
+                    return
             tried.append(release_id)
     except OUTAGES as error:
         # The reaper rings again for what still waits.

@@ -45,6 +45,12 @@ def median_and_p99(times: list[float]) -> tuple[float, float]:
     return statistics.median(times), statistics.quantiles(times, n=100)[98]
 
 
+def processor_seconds(process: psutil.Process) -> float:
+    """Processor time that a process and all that it started have used so far."""
+    times = [each.cpu_times() for each in (process, *process.children(recursive=True))]
+    return sum(each.user + each.system for each in times)
+
+
 @dataclass
 class Memory:
     """Resident memory of a process and all that it started, in MiB."""

@@ -1,30 +1,47 @@
-"""How long reading takes, alone and in company."""
+"""How long reading takes, alone and in company, and how much processor time the service needs."""
 
 import asyncio
 
 from benchmarks.report import print_table
-from benchmarks.service.measure import latencies, median_and_p99
+from benchmarks.service.measure import latencies, median_and_p99, processor_seconds
+from benchmarks.service.releases import submit
 from benchmarks.service.stack import Stack
 
 READS = 1000
+WARM_UP = 200
+PAGE = 50
 
 
 def reads(stack: Stack, *, clients: int) -> None:
-    """One population, and a page of releases."""
+    """One population, and a page of releases; every client keeps its connection."""
     population = stack.population(1.0)
     rows = []
-    for path in (f"/v1/populations/{population}", "/v1/releases?limit=50"):
+    for path in (f"/v1/populations/{population}", f"/v1/releases?limit={PAGE}"):
+        asyncio.run(_read(stack, path, clients, times=WARM_UP))
         for at_once in (1, clients):
-            times = asyncio.run(_read(stack, path, at_once))
+            before = processor_seconds(stack.process)
+            times = asyncio.run(_read(stack, path, at_once, times=READS))
+            used = processor_seconds(stack.process) - before
+            median, p99 = median_and_p99(times)
             shown = path.replace(str(population), "{id}")
-            rows.append([shown, at_once, *median_and_p99(times)])
-    print_table(f"{READS:,} reads over HTTP, milliseconds", ["", "at once", "median", "p99"], rows)
+            rows.append([shown, at_once, median, p99, p99 / median, READS / used])
+    print_table(
+        f"{READS:,} reads over HTTP, milliseconds, and requests per processor second of the service",
+        ["", "at once", "median", "p99", "p99 / median", "per processor second"],
+        rows,
+    )
 
 
-async def _read(stack: Stack, path: str, at_once: int) -> list[float]:
+def fill_a_page(stack: Stack) -> None:
+    """As many releases as a page shows, which nothing carries out."""
+    dataset = stack.settled_dataset(stack.population(1.0))
+    asyncio.run(submit(stack, dataset, PAGE, 1))
+
+
+async def _read(stack: Stack, path: str, at_once: int, *, times: int) -> list[float]:
     async with stack.client(at_once) as client:
 
         async def read() -> None:
             (await client.get(path)).raise_for_status()
 
-        return await latencies(read, times=READS, at_once=at_once)
+        return await latencies(read, times=times, at_once=at_once)

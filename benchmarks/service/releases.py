@@ -36,7 +36,7 @@ def releases_at_the_edge(stack: Stack, *, submissions: int, clients: int) -> Non
         dataset = stack.settled_dataset(population)
         with _watched(stack.app, population) as held:
             start = time.perf_counter()
-            outcomes = asyncio.run(_submit(stack, dataset, submissions, at_once))
+            outcomes = asyncio.run(submit(stack, dataset, submissions, at_once))
             took = time.perf_counter() - start
         accepted, refused = outcomes["202"], outcomes["/problems/budget-exhausted"]
         assert (accepted, refused) == (fitting, submissions - fitting), outcomes
@@ -49,7 +49,8 @@ def releases_at_the_edge(stack: Stack, *, submissions: int, clients: int) -> Non
     )
 
 
-async def _submit(stack: Stack, dataset: str, submissions: int, at_once: int) -> Counter[str]:
+async def submit(stack: Stack, dataset: str, submissions: int, at_once: int) -> Counter[str]:
+    """Submit releases of one price; returns how many had which outcome."""
     body = {
         "dataset_id": dataset,
         "workload": [{"type": "marginals", "k": 2}],

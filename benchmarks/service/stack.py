@@ -143,6 +143,8 @@ def running_stack(*, max_upload_bytes: int) -> Iterator[Stack]:
             "SCRIM_SIGNING_KEY": _random_key(),
             "SCRIM_RATE_LIMIT": "1000000",
             "SCRIM_RATE_BURST": "1000000",
+            "SCRIM_MAX_CONNECTIONS": "2000",
+            "SCRIM_MAX_REQUESTS_PER_KEY": "2000",
             "SCRIM_MAX_UPLOAD_BYTES": str(max_upload_bytes),
             "SCRIM_MAX_QUEUED_RELEASES": "1000000",
         }

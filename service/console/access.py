@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from service.bodies import MEBIBYTE, allow_body
 from service.console.forms import Form, read_form
 from service.console.sessions import Session, begin, session_of
 from service.dependencies import Services
@@ -13,6 +14,9 @@ from service.errors import ServiceError, Unauthorized
 from service.keys import repository
 from service.keys.access import admit, refuse_without
 from service.keys.schemas import Caller, Scope
+
+FORM_BYTES = 2 * MEBIBYTE
+"""Most bytes of a form; the API takes larger schemas."""
 
 
 class SignInNeeded(Unauthorized):
@@ -50,12 +54,13 @@ CurrentSession = Annotated[Session, Depends(current_session)]
 
 def signed_in(request: Request, session: CurrentSession, context: Services) -> Visitor:
     """The visitor, whose key still works and is not used too often."""
-    if session.key_id is None:
+    if session.id is None:
         raise SignInNeeded
     with context.transaction() as work:
-        key = repository.find_working(work.session, session.key_id)
+        key = repository.find_signed_in(work.session, session.id)
     if key is None:
         raise SignInNeeded
+    allow_body(request, min(FORM_BYTES, context.settings.max_body_bytes))
     request.state.visitor = Visitor(admit(request, context, key), key.name, session)
     return request.state.visitor  # type: ignore[no-any-return]
 

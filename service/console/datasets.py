@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import TypeAdapter
 
+from service.bodies import UNLIMITED, allow_body
 from service.console import schema_form
 from service.console.access import Curator, CurrentSession, ForeignForm, Posted
 from service.console.forms import Form, given, repeat_key, validated
@@ -96,6 +97,7 @@ async def upload(
     context: Services,
 ) -> Response:
     """Take a file from a form, as it arrives."""
+    allow_body(request, UNLIMITED)  # Streamed, and counted against its own limit.
     form = FileForm(request)
     await form.open()
     if not session.accepts(form.fields.get("token")):
@@ -104,7 +106,12 @@ async def upload(
         raise Invalid("choose a file to upload")
     table: Any = form.fields.get("table") or None
     await uploads.receive(
-        context, dataset_id, form.content(), table=table, media_type=_media_type_of(form.filename)
+        context,
+        dataset_id,
+        form.content(),
+        caller=caller,
+        table=table,
+        media_type=_media_type_of(form.filename),
     )
     return RedirectResponse(f"/console/datasets/{dataset_id}", status_code=303)
 

@@ -10,6 +10,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from service.errors import Invalid
 
 _LONGEST_FIELD = 1000
+_MOST_FIELDS = 20
 _START, _DATA, _END = "start", "data", "end"
 
 
@@ -53,6 +54,8 @@ class FileForm:
                     raise Invalid("a field of the form is too long")
             else:
                 self.fields[name] = value.decode("utf-8", "replace")
+                if len(self.fields) > _MOST_FIELDS:
+                    raise Invalid("the form has too many fields before the file")
         raise Invalid("choose a file to upload")
 
     async def content(self) -> AsyncIterator[bytes]:

@@ -1,10 +1,11 @@
 """/v1/datasets"""
 
-from typing import Annotated
+from typing import Annotated, cast
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
+from service.bodies import UNLIMITED, allow_body
 from service.context import Context
 from service.datasets import repository, service, uploads
 from service.datasets.schemas import DatasetSummary, DatasetView, NewDataset, TableName
@@ -13,8 +14,18 @@ from service.errors import TooLarge
 from service.keys.access import Curator
 from service.pagination import Page
 from service.problems import documented
+from service.route import ApiRoute
 
-router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+
+class DatasetRoute(ApiRoute):
+    """A route that reads schemas, which may list many categories."""
+
+    def most_bytes(self, request: Request) -> int:
+        """The operator's limit."""
+        return cast(Context, request.app.state.context).settings.max_body_bytes
+
+
+router = APIRouter(prefix="/v1/datasets", route_class=DatasetRoute, tags=["datasets"])
 
 DatasetId = Annotated[UUID, Path(description="The dataset's id.")]
 
@@ -74,13 +85,15 @@ async def upload(
     """Upload a table as the body: CSV, gzip or Parquet.
 
     It is encrypted on the way to storage. When all tables have arrived, a worker reads them
-    against the schema, and the dataset becomes `ready`, or `rejected` with a reason.
+    against the schema, and the dataset becomes `ready`, or `rejected` with a reason that only the
+    key that declared the dataset sees.
     """
     media_type = uploads.media_type_of(content_type, content_encoding)
     if content_length is not None and content_length > context.settings.max_upload_bytes:
         raise TooLarge(f"a table may have at most {context.settings.max_upload_bytes:,} bytes")
+    allow_body(request, UNLIMITED)  # Streamed, and counted against its own limit.
     view = await uploads.receive(
-        context, dataset_id, request.stream(), table=table, media_type=media_type
+        context, dataset_id, request.stream(), caller=caller, table=table, media_type=media_type
     )
     if view.missing_tables:
         response.status_code = 200
@@ -91,14 +104,14 @@ async def upload(
 def list_datasets(caller: Curator, context: Services, paging: Pages) -> Page[DatasetSummary]:
     """All datasets, the newest first."""
     with context.transaction() as work:
-        return service.list_page(work.session, paging)
+        return service.list_page(work.session, paging, caller)
 
 
 @router.get("/{dataset_id}", summary="Show a dataset")
 def show(dataset_id: DatasetId, caller: Curator, context: Services) -> DatasetView:
     """A dataset: its schema and state, never its rows or their number."""
     with context.transaction() as work:
-        return service.show(work.session, dataset_id)
+        return service.show(work.session, dataset_id, caller)
 
 
 @router.delete("/{dataset_id}", status_code=204, summary="Delete a dataset")

@@ -1,6 +1,10 @@
 """Engines on Postgres through psycopg."""
 
-from sqlalchemy import URL, Engine, create_engine, make_url
+import select
+from typing import Any
+
+from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sqlalchemy.exc import DisconnectionError
 
 # A client that vanished inside a transaction may hold an account's lock; the server ends it.
 _IDLE_IN_TRANSACTION = "-c idle_in_transaction_session_timeout=60s"
@@ -8,10 +12,22 @@ _IDLE_IN_TRANSACTION = "-c idle_in_transaction_session_timeout=60s"
 
 def open_engine(url: str | URL, *, pool_size: int = 5) -> Engine:
     """An engine on `url`, whatever driver it names. Errors never repeat statement parameters."""
-    return create_engine(
+    engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
         pool_size=pool_size,
-        pool_pre_ping=True,
         hide_parameters=True,
         connect_args={"options": _IDLE_IN_TRANSACTION},
     )
+    event.listen(engine, "checkout", _refuse_closed)
+    return engine
+
+
+def _refuse_closed(connection: Any, _record: object, _proxy: object) -> None:
+    """Replace a connection that the server has closed, at the cost of a system call.
+
+    Postgres says nothing on an idle connection, except that it ends it.
+    """
+    poller = select.poll()
+    poller.register(connection.fileno(), select.POLLIN)
+    if poller.poll(0):
+        raise DisconnectionError

@@ -1,84 +1,106 @@
-"""Who is calling, and may they? Dependencies of the endpoints."""
+"""Who is calling, and may they? What the endpoints depend on."""
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated
-from uuid import UUID
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, cast
 
 from fastapi import Depends, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.openapi.models import HTTPBearer
+from fastapi.security.base import SecurityBase
 from redis.exceptions import RedisError
+from sqlalchemy.orm import Session
 
 from service.context import Context
-from service.dependencies import Services
 from service.errors import ScopeMissing, TooManyRequests, Unauthorized
-from service.keys.limiter import take_token
+from service.keys.repository import WorkingKey
 from service.keys.schemas import Caller, Scope
 from service.keys.service import find_key
-from service.models import ApiKey
-
-_bearer = HTTPBearer(auto_error=False, description="An API key, as `POST /v1/keys` made it.")
 
 
-def authenticate(
-    request: Request,
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
-    context: Services,
-) -> Caller:
-    """The caller, whose key works and is not used too often."""
-    if credentials is None:
-        raise Unauthorized
-    with context.transaction() as work:
-        key = find_key(work.session, credentials.credentials)
-    return admit(request, context, key)
+@dataclass(frozen=True)
+class Claim:
+    """A request that says it may call; `verify` tells whether that is so."""
+
+    request: Request
+    context: Context
+    scopes: tuple[Scope, ...]
+
+    def verify(self, session: Session) -> Caller:
+        """The caller, whose key works, has a scope that is needed, and is not used too often."""
+        secret = _bearer_secret(self.request)
+        key = find_key(session, secret) if secret else None
+        caller = admit(self.request, self.context, key)
+        refuse_without(self.scopes, caller)
+        return caller
 
 
-def admit(request: Request, context: Context, key: ApiKey | None) -> Caller:
+class Guard(SecurityBase):
+    """Lets only keys with one of these scopes pass; every key, where no scope is named.
+
+    As a dependency it gives the caller, if the route has verified the claim before it read the
+    body. Otherwise it gives the claim, and the route verifies that before the endpoint runs.
+    """
+
+    def __init__(self, *scopes: Scope) -> None:
+        self.scopes = scopes
+        self.model = HTTPBearer(description="An API key, as `POST /v1/keys` made it.")
+        self.scheme_name = "HTTPBearer"
+
+    async def __call__(self, request: Request) -> Caller | Claim:
+        """The caller, or a claim that the route verifies."""
+        return getattr(request.state, "caller", None) or self.claim(request)
+
+    def claim(self, request: Request) -> Claim:
+        """What a request claims."""
+        return Claim(request, cast(Context, request.app.state.context), self.scopes)
+
+
+def admit(request: Request, context: Context, key: WorkingKey | None) -> Caller:
     """The caller with this key, if there is one and it is not used too often."""
-    if key is None:
+    if not key:
         raise Unauthorized
     # For the log line of this request; a thread's own context variables do not reach it.
     request.state.key_id = str(key.id)
-    _refuse_too_many(context, key.id)
+    _refuse_too_many(request, context, key)
     return Caller(key.id, frozenset(key.scopes))
 
 
-def require(*scopes: Scope) -> Callable[[Caller], Awaitable[Caller]]:
-    """A dependency that lets only callers with one of these scopes pass."""
-
-    async def check(caller: Annotated[Caller, Depends(authenticate)]) -> Caller:
-        refuse_without(scopes, caller)
-        return caller
-
-    return check
-
-
 def refuse_without(scopes: Sequence[Scope], caller: Caller) -> None:
-    """ScopeMissing, if the caller has none of these scopes."""
-    if caller.scopes.isdisjoint(scopes):
+    """ScopeMissing, if scopes are needed and the caller has none of them."""
+    if scopes and caller.scopes.isdisjoint(scopes):
         raise ScopeMissing(f"this call needs a key with the scope {' or '.join(scopes)}")
 
 
-def _refuse_too_many(context: Context, key_id: UUID) -> None:
+def _bearer_secret(request: Request) -> str | None:
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else None
+
+
+def _refuse_too_many(request: Request, context: Context, key: WorkingKey) -> None:
     settings = context.settings
     try:
-        wait = take_token(
-            context.broker, str(key_id), rate=settings.rate_limit, burst=settings.rate_burst
-        )
+        wait = context.limiter.take_token(key.id)
     except RedisError as error:
         # A limit protects the service from its users; without a broker it must not stop them.
         context.log.warning("rate_limit_unavailable", error_type=type(error).__name__)
-        return
+        wait = 0.0
     if wait > 0:
         raise TooManyRequests(
             f"this key may make {settings.rate_limit:g} requests a second; wait a moment",
             headers={"Retry-After": str(math.ceil(wait))},
         )
+    if not context.limiter.enter(key.id, request.scope):
+        raise TooManyRequests(
+            f"this key may make {settings.max_requests_per_key} requests at the same time; "
+            "wait until one of them is answered",
+            headers={"Retry-After": "1"},
+        )
 
 
-AnyKey = Annotated[Caller, Depends(authenticate)]
-Admin = Annotated[Caller, Depends(require("admin"))]
-Curator = Annotated[Caller, Depends(require("curator"))]
-Analyst = Annotated[Caller, Depends(require("analyst"))]
-Reader = Annotated[Caller, Depends(require("curator", "analyst"))]
+AnyKey = Annotated[Caller, Depends(Guard())]
+Admin = Annotated[Caller, Depends(Guard("admin"))]
+Curator = Annotated[Caller, Depends(Guard("curator"))]
+Analyst = Annotated[Caller, Depends(Guard("analyst"))]
+Reader = Annotated[Caller, Depends(Guard("curator", "analyst"))]
 """A curator, or an analyst, who sees only releases that are published and have succeeded."""

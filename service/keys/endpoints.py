@@ -12,8 +12,9 @@ from service.keys.schemas import CreatedKey, KeyView, NewKey
 from service.keys.service import create_key, revoke_key
 from service.models import ApiKey
 from service.pagination import Page, page_of
+from service.route import ApiRoute
 
-router = APIRouter(prefix="/v1/keys", tags=["keys"])
+router = APIRouter(prefix="/v1/keys", route_class=ApiRoute, tags=["keys"])
 
 KeyId = Annotated[UUID, Path(description="The key's id.")]
 

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from service.errors import Invalid, LastAdminKey, NotFound
 from service.keys import repository
+from service.keys.repository import WorkingKey
 from service.keys.schemas import Scope
 from service.models import ApiKey
 
@@ -43,7 +44,7 @@ def create_key(
     return row, secret
 
 
-def find_key(session: Session, secret: str) -> ApiKey | None:
+def find_key(session: Session, secret: str) -> WorkingKey | None:
     """The key with this secret, if it works now."""
     # 256 random bits need no slow hash. The prefix finds the row; the comparison of the digests
     # takes the same time wherever they differ.

@@ -5,6 +5,7 @@ from typing import Literal
 from uuid import UUID
 
 from fastapi import APIRouter
+from fastapi.responses import JSONResponse
 
 from service.dependencies import Pages, PopulationId, Services
 from service.keys.access import Curator
@@ -13,10 +14,13 @@ from service.ledger.chain import verify_chain
 from service.ledger.records import AuditEntry
 from service.pagination import Page, encode_cursor
 from service.populations.repository import get as get_population
+from service.route import ApiRoute
 from service.views import View
 from synth.spec.budget import rho_of_units
 
-router = APIRouter(prefix="/v1/populations/{population_id}/ledger", tags=["ledger"])
+router = APIRouter(
+    prefix="/v1/populations/{population_id}/ledger", route_class=ApiRoute, tags=["ledger"]
+)
 
 
 class EntryView(View):
@@ -26,14 +30,16 @@ class EntryView(View):
     """Its number, counted from 1."""
     at: datetime
     """When it was written; of an operation, only the hour."""
-    kind: Literal["open_account", "set_cap", "reserve", "operation", "close"]
+    kind: Literal["open_account", "set_cap", "reserve", "operation", "close", "reopen"]
     """What changed the balance."""
     release_id: UUID | None
     """The release it is about; null for the account itself."""
     operation: int | None
     """Number of the operation within its release."""
     rho: float
-    """The cap, the amount reserved, the price paid, or what was given back."""
+    """The cap, the amount reserved, the price paid, or what was given back or reserved again."""
+    digest: str | None
+    """SHA-256 over what an operation asked, its price and its noisy outcome; certificates have it too."""
     hash: str
     """SHA-256 over this entry and the hash before it."""
     previous_hash: str
@@ -49,6 +55,7 @@ class EntryView(View):
             release_id=entry.release_id,
             operation=entry.operation,
             rho=rho_of_units(entry.units),
+            digest=entry.digest,
             hash=entry.hash.hex(),
             previous_hash=entry.previous_hash.hex(),
         )
@@ -88,7 +95,8 @@ def list_entries(
     return Page(items=shown, next=encode_cursor(shown[-1].seq) if more else None)
 
 
-@router.get("/verify", summary="Verify the ledger")
+# Its own response class: as a read of one transaction, that one would be idle for too long.
+@router.get("/verify", summary="Verify the ledger", response_class=JSONResponse)
 def verify(population_id: PopulationId, caller: Curator, context: Services) -> Verification:
     """Recompute every hash of the chain, and every balance from its entries."""
     with context.transaction() as work:

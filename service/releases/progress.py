@@ -23,6 +23,7 @@ def start(session: Session, release_id: UUID) -> ReleaseRow | None:
     release = repository.lock(session, release_id)
     if release.state in FINAL_STATES or release.cancel_requested:
         return None
+    release.lost_attempts += 1  # taken off again by a worker that stops in an orderly way
     # By the database's clock: turns are compared across workers.
     release.turn_at = func.clock_timestamp()
     if release.state == "queued":

@@ -115,14 +115,14 @@ def publish(session: Session, release_id: UUID) -> ReleaseView:
 def find_visible(session: Session, release_id: UUID, caller: Caller) -> ReleaseRow:
     """A release that the caller may see; to an analyst, others do not exist."""
     release = repository.get(session, release_id)
-    if not sees_rows(caller) and not repository.is_public(release):
+    if not caller.is_curator and not repository.is_public(release):
         raise NotFound("there is no such release")
     return release
 
 
 def show(session: Session, release_id: UUID, caller: Caller) -> ReleaseView:
     """A release that the caller may see, with what the caller may know of it."""
-    return _shown_to(caller, view_of(session, find_visible(session, release_id, caller)))
+    return shown_to(caller, view_of(session, find_visible(session, release_id, caller)))
 
 
 def view_of(session: Session, release: ReleaseRow) -> ReleaseView:
@@ -133,23 +133,19 @@ def view_of(session: Session, release: ReleaseRow) -> ReleaseView:
 
 def list_page(session: Session, paging: Paging, caller: Caller) -> Page[ReleaseView]:
     """A page of the releases that the caller may see."""
-    rows = repository.page(session, paging, public_only=not sees_rows(caller))
+    rows = repository.page(session, paging, public_only=not caller.is_curator)
     ids = [row.id for row in rows]
     spent, artifacts = repository.spent_units(session, ids), repository.artifacts(session, ids)
     return page_of(
         rows,
         paging,
-        lambda row: _shown_to(caller, ReleaseView.of(row, spent.get(row.id, 0), artifacts[row.id])),
+        lambda row: shown_to(caller, ReleaseView.of(row, spent.get(row.id, 0), artifacts[row.id])),
     )
 
 
-def sees_rows(caller: Caller) -> bool:
-    """Whether the caller may see the data, and so also how long a job took."""
-    return "curator" in caller.scopes
-
-
-def _shown_to(caller: Caller, view: ReleaseView) -> ReleaseView:
-    return view if sees_rows(caller) else view.without_durations()
+def shown_to(caller: Caller, view: ReleaseView) -> ReleaseView:
+    """What the caller may know of a release."""
+    return view if caller.is_curator else view.without_durations()
 
 
 def _find_and_resolve(

@@ -13,6 +13,7 @@ from synth.models.histogram import Histogram
 from synth.models.released import ReleasedModel
 from synth.queries import compile_workload
 from synth.run import run
+from synth.spec.budget import epsilon_of_units
 from synth.spec.errors import DomainTooLarge, SpecError
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
@@ -95,6 +96,10 @@ def test_the_certificate_says_what_was_done() -> None:
     assert certificate["rho_units"] == sum(o["rho_units"] for o in certificate["operations"])
     assert [o["kind"] for o in certificate["operations"]] == ["rows", *["select", "measure"] * 2]
     assert set(certificate["epsilon"]) == {"1e-06", "1e-09", "1e-12"}
+    budget = ReleaseSpec.model_validate(BODY).budget.units(1e-9)
+    assert certificate["rho_units"] < certificate["rho_units_reserved"] == budget
+    for delta, epsilon in certificate["epsilon_reserved"].items():
+        assert epsilon == epsilon_of_units(budget, float(delta)) > certificate["epsilon"][delta]
     assert certificate["release"]["mechanism"]["name"] == "pep"
     assert len(certificate["schema_sha256"]) == 64
 

@@ -335,3 +335,35 @@ def _is_alive(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
+
+
+LONG_FIT: dict[str, Any] = {
+    "mechanism": {"name": "gem", "rounds": 2, "steps": 100_000, "components": 2000},
+    "budget": {"rho": 1.0},
+}
+"""A release whose first fit takes longer than any test waits."""
+
+
+def await_first_fit(live: Live, release: UUID) -> None:
+    """Wait until the job has measured what it fits first; then it is silent for a long time."""
+    await_that(lambda: len(live.stack.journal(release)) >= 3, "first measurement")
+
+
+def test_cancelled_in_the_middle_of_a_long_fit(live: Live) -> None:
+    stack = live.stack
+    population = stack.population()
+    dataset = stack.uploaded(population)
+    live.await_ready(dataset)
+    release = stack.submit(dataset, **LONG_FIT)
+    await_first_fit(live, release)
+    stack.cancel(release)
+    assert live.await_end(release)["state"] == "cancelled"
+    spent = sum(each.price_units for each in stack.journal(release))
+    account = stack.account(population)
+    assert (account.spent_units, account.reserved_units) == (spent, 0) and spent > 0
+    # A dry run has no lease that would name its process.
+    dry = stack.submit(dataset, dry_run=True, **LONG_FIT)
+    await_that(lambda: stack.release(dry)["state"] == "running", "start of a dry run")
+    stack.cancel(dry)
+    assert live.await_end(dry)["state"] == "cancelled"
+    assert live.await_end(stack.submit(dataset))["state"] == "succeeded"

@@ -1,5 +1,6 @@
 """Curators and populations take turns, whatever was queued first; nothing that waits is left out."""
 
+import os
 from collections.abc import Iterator
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from service.doorbell import JOBS, RUN
 from service.releases import progress
 from tests.worker.support import Stack, emptied
 from worker.app import create_app
+from worker.guarded import Guarded
 from worker.ingest import ingest_dataset
 from worker.lease import DryRunLease, ReleaseLease
 from worker.reaper import Reaper
@@ -21,6 +23,21 @@ def stack(stack: Stack) -> Iterator[Stack]:
     emptied(stack)
     yield stack
     emptied(stack)
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    """Ends of a pipe, to read from and to write to."""
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        os.close(end)
+
+
+@pytest.fixture
+def guard(pipe: tuple[int, int]) -> Guarded:
+    """The worker's side of a guard; the test is the other side."""
+    return Guarded(pipe[1])
 
 
 @pytest.fixture
@@ -64,7 +81,7 @@ def sweep(stack: Stack, *lost: UUID) -> None:
         stack.scalar(
             "UPDATE release SET rang_at = now() - interval '1 day' WHERE id = :id", id=release
         )
-    Reaper(stack.context, ring_seconds=3600, max_attempts=3).sweep()
+    Reaper(stack.context, ring_seconds=3600, max_attempts=10).sweep()
 
 
 def serve(stack: Stack) -> UUID | None:
@@ -211,36 +228,43 @@ def test_a_dry_run_is_left_to_the_worker_that_has_it(stack: Stack, dataset: UUID
 
 
 def test_a_ring_carries_out_what_is_next_and_not_what_rang(
-    stack: Stack, dataset: UUID, ann: str, bob: str
+    stack: Stack, dataset: UUID, ann: str, bob: str, guard: Guarded, pipe: tuple[int, int]
 ) -> None:
     """Also a ring of an earlier version, which meant the release that it names."""
     give_a_turn(stack, dataset, ann)
     rang, small = stack.submit(dataset, key=ann), stack.submit(dataset, key=bob)
-    create_app(stack.context.settings, stack.context.log).tasks[RUN](str(rang))
+    create_app(stack.context.settings, stack.context.log, guard).tasks[RUN](str(rang))
     assert stack.release(rang)["state"] == "queued"
     assert stack.release(small)["state"] == "succeeded"
+    # The guard ends the job that runs, so it must hear of that one.
+    assert os.read(pipe[0], 4096).decode().split() == [
+        *("start", str(os.getpid()), str(small)),
+        *("end", str(os.getpid())),
+    ]
 
 
 def test_a_release_that_another_worker_has_is_passed_over(
-    stack: Stack, dataset: UUID, ann: str
+    stack: Stack, dataset: UUID, ann: str, guard: Guarded
 ) -> None:
     first, second = (stack.submit(dataset, key=ann) for _ in range(2))
     with stack.context.transaction() as work:
         # Chosen by both; the other one was faster.
         ReleaseLease.claim(work.session, first, engine=stack.context.engine, seconds=60)
-    take_turn(stack.context)
+    take_turn(stack.context, guard)
     assert stack.release(second)["state"] == "succeeded"
-    take_turn(stack.context)
+    take_turn(stack.context, guard)
     assert stack.release(first)["state"] == "queued"
 
 
-def test_what_was_cancelled_costs_no_turn(stack: Stack, dataset: UUID, ann: str) -> None:
+def test_what_was_cancelled_costs_no_turn(
+    stack: Stack, dataset: UUID, ann: str, guard: Guarded
+) -> None:
     cancelled, wanted = (stack.submit(dataset, key=ann) for _ in range(2))
     with stack.context.transaction() as work:
         ReleaseLease.claim(work.session, cancelled, engine=stack.context.engine, seconds=60)
     stack.cancel(cancelled)
     stack.expire_lease(cancelled)
-    take_turn(stack.context)
+    take_turn(stack.context, guard)
     assert stack.release(cancelled)["state"] == "cancelled"
     assert stack.release(wanted)["state"] == "succeeded"
 

@@ -202,7 +202,7 @@ def serving(settings: Settings, folder: Path) -> Iterator[Api]:
     """The service, in a thread of its own."""
     log = io.StringIO()
     app = create_app(settings, log=build_logger(log))
-    server = Server(app, port=0)
+    server = Server(app, settings, port=0)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -32,8 +32,8 @@ from .support import Api, problem, random_key, serving, settings_for
 
 ROOT = Path(__file__).resolve().parents[3]
 TABLES = {
-    "alembic_version", "api_key", "artifact", "dataset", "idempotency", "population", "release",
-    "release_event", "upload",
+    "alembic_version", "api_key", "artifact", "console_session", "dataset", "idempotency",
+    "master_key_check", "population", "release", "release_event", "upload",
 }  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def test_metrics(api: Api) -> None:
     population = api.population()
     api.release(api.ready_dataset(population))
     api.all.get("/nothing/here")
-    text_format = api.role("analyst").get("/metrics").text
+    text_format = api.role("admin").get("/metrics").text
     assert f'scrim_rho_reserved{{population_id="{population}"}} 0.1' in text_format
     assert f'scrim_rho_spent{{population_id="{population}"}} 0.0' in text_format
     assert re.search(r'scrim_releases\{state="queued"\} \d', text_format)
@@ -160,7 +160,7 @@ def test_errors_of_the_framework_are_problems_too(api: Api) -> None:
 
 
 def test_an_unexpected_error_tells_nothing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_args: Any) -> None:
+    def broken(*_args: Any, **_named: Any) -> None:
         raise RuntimeError("a secret of the database")
 
     monkeypatch.setattr("service.populations.service.show", broken)

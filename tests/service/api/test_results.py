@@ -44,7 +44,7 @@ def events_of(text: str) -> list[tuple[int, str, dict[str, Any]]]:
 
 
 def test_events_of_a_finished_release(api: Api, finished: str) -> None:
-    answer = api.role("analyst").get(f"/v1/releases/{finished}/events")
+    answer = api.role("curator").get(f"/v1/releases/{finished}/events")
     assert answer.headers["content-type"].startswith("text/event-stream")
     events = events_of(answer.text)
     assert [seq for seq, _, _ in events] == [1, 2, 3, 4]
@@ -82,7 +82,7 @@ def test_pages_of_an_analyst_are_complete_and_in_order(api: Api, finished: str) 
 
 def test_events_resume_where_they_broke_off(api: Api, finished: str) -> None:
     path = f"/v1/releases/{finished}/events"
-    answer = api.role("analyst").get(path, headers={"Last-Event-ID": "2"})
+    answer = api.role("curator").get(path, headers={"Last-Event-ID": "2"})
     assert [seq for seq, _, _ in events_of(answer.text)] == [3, 4]
     for wrong in ("x", "-1", str(2**63)):
         problem(api.all.get(path, headers={"Last-Event-ID": wrong}), 422, "invalid")

@@ -4,8 +4,11 @@ import signal
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from service.embedded import PostgresServer, wait_until
+from service.embedded import stack as stack_module
+from service.embedded.stack import memory_for_a_job
 
 from .support import kill_from_outside, needs_linux, put_row, running_stack, wait_until_gone
 
@@ -46,3 +49,18 @@ class TestWholeStack:
         with running_stack(used_dir) as stack:
             kill_from_outside(stack.pids[0])
             wait_until(answers, timeout=10, what="Postgres again")
+
+
+class TestMemoryForAJob:
+    """What one job of an embedded stack may use."""
+
+    def test_it_leaves_a_quarter_of_the_container(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        limit = tmp_path / "memory.max"
+        monkeypatch.setattr(stack_module, "CONTAINER_LIMIT", limit)
+        whole_machine = memory_for_a_job()
+        limit.write_text("max\n")
+        assert memory_for_a_job() == whole_machine > 2**20
+        limit.write_text("1048576\n")
+        assert memory_for_a_job() == 786432

@@ -1,0 +1,115 @@
+"""HTTP connections with limits: on their number, on their headers, and on what is sent unasked."""
+
+from asyncio import TimerHandle, Transport
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from service.problems import MEDIA_TYPE, answer
+
+KIBIBYTE = 2**10
+MAX_HEADER_BYTES = 64 * KIBIBYTE
+"""Most bytes of a request's first line and headers, rounded up to what one read returns."""
+
+
+@dataclass(frozen=True)
+class Connections:
+    """The limits of one server, and its connections that wait for a request, the oldest first."""
+
+    header_seconds: float
+    most: int
+    waiting: dict["LimitedProtocol", None] = field(default_factory=dict)
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """A connection that must send whole headers in time, and gives way when there are too many.
+
+    A connection waits while it has no request to be answered. When a new one exceeds the limit, the
+    connection that has waited longest is closed, so that half-sent headers keep nobody out.
+    """
+
+    def __init__(self, *args: Any, limits: Connections, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._limits = limits
+        self._due: TimerHandle | None = None
+        self._unfinished_bytes = 0
+        self._ended_messages = 0
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        """Take the connection, and close the one that has waited longest if there are too many."""
+        super().connection_made(transport)
+        self._limits.waiting[self] = None
+        self._expect_headers()
+        if len(self.connections) > self._limits.most:
+            longest = next(iter(self._limits.waiting))
+            if longest is self:
+                self._refuse(503, "not-ready", "the service has too many connections; try again")
+            else:
+                longest.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what arrived; headers without an end are refused, and endless unread bodies."""
+        ended = self._ended_messages
+        super().data_received(data)
+        if self not in self._limits.waiting:
+            return
+        if self._due is None:
+            self._expect_headers()
+        self._unfinished_bytes += len(data) if ended == self._ended_messages else 0
+        if self._unfinished_bytes > MAX_HEADER_BYTES:
+            self._refuse(431, "too-large", f"headers may have at most {MAX_HEADER_BYTES:,} bytes")
+
+    def on_headers_complete(self) -> None:
+        """Begin a request."""
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """End the body of a request, which may have been answered before."""
+        self._ended_messages += 1
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the rest of this request, and for the next one."""
+        super().on_response_complete()
+        if self.transport.is_closing() or not self.cycle.response_complete:
+            return
+        self._unfinished_bytes = 0
+        self._limits.waiting[self] = None
+        # Where nothing is missing, the keep-alive timeout applies until the next byte arrives.
+        if self.cycle.more_body:
+            self._expect_headers()
+
+    def _expect_headers(self) -> None:
+        self._due = self.loop.call_later(
+            self._limits.header_seconds, self._refuse, 408, "too-slow", "the headers are incomplete"
+        )
+
+    def _stop_waiting(self) -> None:
+        self._limits.waiting.pop(self, None)
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def _refuse(self, status: int, kind: str, detail: str) -> None:
+        """Close the connection, with a problem as the answer if a request has begun."""
+        self._stop_waiting()
+        if self.transport.is_closing():
+            return
+        is_answered = self.cycle is not None and self.cycle.more_body
+        if not is_answered:
+            title = HTTPStatus(status).phrase
+            body = bytes(answer(status, kind, title, detail).body)
+            head = (
+                f"HTTP/1.1 {status} {title}\r\nContent-Type: {MEDIA_TYPE}\r\n"
+                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            )
+            self.transport.write(head.encode() + body)
+        self.transport.close()
