@@ -92,6 +92,10 @@ class Settings(BaseSettings):
     """Requests per second that one API key may make in the long run."""
     rate_burst: Annotated[int, Field(ge=1)] = 200
     """Requests that one API key may make at once."""
+    max_queued_releases: Annotated[int, Field(ge=1)] = 1000
+    """Releases that one API key may have in the queue, dry runs not counted."""
+    max_queued_dry_runs: Annotated[int, Field(ge=1)] = 20
+    """Dry runs that one API key may have in the queue."""
     device: str = "auto"
     """Where workers fit models: `cpu`, `cuda`, `cuda:1`, `mps`; `auto` takes what there is."""
     worker_memory_bytes: Annotated[int, Field(gt=0)] | None = None

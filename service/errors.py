@@ -7,6 +7,7 @@
     ├── Conflict              409  the resource's state does not allow the call
     │   ├── IdempotencyKeyReused   the same key with another body
     │   ├── DatasetNotReady
+    │   ├── QueueFull              the key has as many releases in the queue as it may
     │   ├── ReleaseNotFinished
     │   └── LastAdminKey
     ├── TooLarge              413
@@ -117,6 +118,12 @@ class DatasetNotReady(Conflict):
     """The dataset's rows are not there: not yet, or not any more."""
 
     type, title = "dataset-not-ready", "Dataset not ready"
+
+
+class QueueFull(Conflict):
+    """The key has as many releases, or dry runs, in the queue as it may."""
+
+    type, title = "queue-full", "Queue full"
 
 
 class ReleaseNotFinished(Conflict):

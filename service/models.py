@@ -133,6 +133,7 @@ class ReleaseRow(Row):
     dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id"))
     public_dataset_id: Mapped[UUID | None] = mapped_column(ForeignKey("dataset.id"))
     population_id: Mapped[UUID] = mapped_column(ForeignKey("population.id"))
+    key_id: Mapped[UUID] = mapped_column(ForeignKey("api_key.id"))
     spec: Mapped[dict[str, Any]]
     spec_hash: Mapped[bytes]
     choice: Mapped[dict[str, Any] | None]
@@ -154,6 +155,7 @@ class ReleaseRow(Row):
     memory_failures: Mapped[int] = mapped_column(default=0)
     resume_at: Mapped[datetime | None]
     """The reaper does not ring before."""
+    turn_at: Mapped[datetime | None]
 
 
 class ReleaseEvent(Row):

@@ -1,4 +1,4 @@
-"""`python -m worker`: a worker for jobs, for questions to released models, or for both."""
+"""`python -m worker`: a worker for releases, ingests, questions to released models, or all of them."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ from structlog.typing import FilteringBoundLogger
 from service.config import Settings
 from service.crypto import WrongMasterKey
 from service.db import open_engine
-from service.doorbell import FAST, JOBS
+from service.doorbell import QUEUES
 from service.logging import build_logger
 from service.master_key import check_master_key
 from worker.app import create_app
@@ -23,13 +23,13 @@ RETRY_SECONDS = 1.0
 def main() -> None:
     """Work until asked to stop."""
     parser = argparse.ArgumentParser(prog="python -m worker", description=__doc__)
-    parser.add_argument("--queue", choices=[JOBS, FAST, "all"], default="all")
+    parser.add_argument("--queue", choices=[*QUEUES, "all"], default="all")
     parser.add_argument("--concurrency", type=int, default=1, help="processes, each with one task")
     parser.add_argument(
         "--pool", choices=["prefork", "solo"], default="prefork", help="solo: one process per GPU"
     )
     given = parser.parse_args()
-    queues = f"{JOBS},{FAST}" if given.queue == "all" else given.queue
+    queues = ",".join(QUEUES) if given.queue == "all" else given.queue
     settings, log = Settings(), build_logger()
     try:
         _refuse_wrong_master_key(settings, log)

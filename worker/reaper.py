@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 from service.config import Settings
 from service.context import Context, open_context
 from service.datasets import ingest, repository
-from service.doorbell import INGEST, JOBS, RUN
+from service.doorbell import INGEST, JOBS, RUN, UPLOADS
 from service.ledger import repository as ledger
 from service.ledger.errors import LeaseHeld
 from service.logging import build_logger, trace_of
@@ -39,13 +39,14 @@ LEFTOVERS_EVERY_SECONDS = 3600.0
 DAY_SECONDS = 86400.0
 
 _WAITING = text("""
-    SELECT r.id, r.dry_run, r.cancel_requested, r.lost_attempts
+    SELECT r.id, r.dry_run, r.cancel_requested, r.lost_attempts,
+        r.state = 'running' AND r.rang_at <= r.turn_at AS is_interrupted
     FROM release AS r LEFT JOIN ledger.reservation AS v ON v.release_id = r.id
     WHERE r.state IN ('queued', 'running')
         AND (r.resume_at IS NULL OR r.resume_at <= clock_timestamp() OR r.cancel_requested)
         AND (r.dry_run OR v.state = 'open'
              AND (v.lease_until IS NULL OR v.lease_until <= clock_timestamp()))
-    ORDER BY r.rang_at NULLS FIRST LIMIT :limit
+    ORDER BY is_interrupted DESC, r.rang_at NULLS FIRST LIMIT :limit
 """)
 _RING = text("""
     UPDATE release SET rang_at = clock_timestamp()
@@ -122,14 +123,18 @@ class Reaper:
             datasets = ingest.abandoned(work.session, limit=AT_ONCE)
         releases = [row for row in releases if not self._end_release(row)]
         datasets = [each for each in datasets if not self._give_up_dataset(each)]
-        # If each job that waits may have its message in the queue, the workers are busy and no ring
-        # was lost. A message that comes twice does no harm, but they must not pile up.
-        if self._context.doorbell.depth(JOBS) >= len(releases) + len(datasets):
-            return
-        for row in releases:
+        # Workers do not resume a release before it was rung for. As for the others: where each has
+        # a message in its queue, the workers are busy and no ring was lost. A message too many does
+        # no harm, but they must not pile up.
+        doorbell = self._context.doorbell
+        interrupted = [row for row in releases if row.is_interrupted]
+        others = [row for row in releases if not row.is_interrupted]
+        missing = max(0, len(others) - doorbell.depth(JOBS))
+        for row in (*interrupted, *others[:missing]):
             self._ring_for_release(row.id)
-        for dataset_id in datasets:
-            self._ring_for_dataset(dataset_id)
+        if doorbell.depth(UPLOADS) < len(datasets):
+            for dataset_id in datasets:
+                self._ring_for_dataset(dataset_id)
 
     def _end_release(self, row: Row[Any]) -> bool:
         """End a release that was cancelled, or tried too often; False if it should go on."""

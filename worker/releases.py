@@ -63,20 +63,22 @@ class _Ending:
     progress: Progress | None = None
 
 
-def run_release(context: Context, release_id: UUID) -> None:
-    """Carry out a release, unless another worker has it or it is over."""
+def run_release(context: Context, release_id: UUID) -> bool:
+    """Carry out a release. False: there was nothing to do, another worker has it or it is over."""
     log = context.log.bind(release_id=str(release_id))
     try:
         # First of all: a database that is older than its anchor would charge budget twice.
         context.check_anchor()
         with _claimed(context, release_id, log) as attempt:
-            if attempt is not None:
-                _try(attempt)
+            if attempt is None:
+                return False
+            _try(attempt)
     except LeaseLost:
         log.info("release_lease_lost")
     except RESUMED as error:
         cause = error.__cause__ or error
         log.warning("release_abandoned", error_type=type(cause).__name__, trace=trace_of(error))
+    return True
 
 
 @contextmanager

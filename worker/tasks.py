@@ -52,11 +52,12 @@ def register_tasks(app: Celery, station: Station) -> None:
     question = _registrar(app, ignore_result=False)
 
     @job(RUN)
-    def run_release(release_id: str) -> None:
-        from worker.releases import run_release
+    def run_release(_release_id: str) -> None:
+        from worker.turns import take_turn
 
-        with _logged(station.log, RUN), station.guard.job(UUID(release_id)):
-            run_release(station.context, UUID(release_id))
+        # The id says who rang. Which release is next is decided now, not when it was queued.
+        with _logged(station.log, RUN):
+            take_turn(station.context, station.guard)
 
     @job(INGEST)
     def ingest_dataset(dataset_id: str) -> None:

@@ -162,8 +162,9 @@ class Stack:
     def _commands(self, environment: Mapping[str, str]) -> list[Command]:
         """What runs beside the servers: workers, the reaper and, when they run, the service."""
         return [
-            # Questions have a worker of their own, so that they never wait for a job.
+            # A worker for each queue: uploads and questions never wait for a release.
             self._command("jobs", ["worker", "--queue", "jobs"], environment),
+            self._command("ingest", ["worker", "--queue", "ingest"], environment),
             self._command("questions", ["worker", "--queue", "fast"], environment),
             self._command("reaper", ["worker.reaper"], environment),
             self._command(

@@ -97,13 +97,7 @@ def create(
     """
     with context.transaction() as work:
         tried = attempt(caller, request, idempotency_key, body)
-        view = service.create(
-            work,
-            body,
-            tried,
-            context.doorbell,
-            memory_bytes=context.settings.worker_memory_bytes,
-        )
+        view = service.create(work, body, tried, context.doorbell, settings=context.settings)
     response.headers["Location"] = f"/v1/releases/{view.id}"
     return view
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import or_, select, text
+from sqlalchemy import func, or_, select, text
 from sqlalchemy.orm import Session
 
 from service.errors import NotFound
-from service.models import Artifact, ReleaseEvent, ReleaseRow
+from service.models import ApiKey, Artifact, ReleaseEvent, ReleaseRow
 from service.pagination import Paging, newest_first
 
 _SPENT = text("""
@@ -77,6 +77,16 @@ def unfinished_of(session: Session, dataset_id: UUID) -> Sequence[UUID]:
         )
         .order_by(ReleaseRow.id)
     ).all()
+
+
+def queued_by(session: Session, key_id: UUID, *, dry_run: bool) -> int:
+    """How many releases, or dry runs, of a key are queued; no other can join until the commit."""
+    # Locked so that requests at the same moment count one after the other.
+    session.execute(select(ApiKey.id).where(ApiKey.id == key_id).with_for_update(key_share=True))
+    queued = select(func.count()).where(
+        ReleaseRow.state == "queued", ReleaseRow.key_id == key_id, ReleaseRow.dry_run == dry_run
+    )
+    return session.scalar(queued) or 0
 
 
 def spent_units(session: Session, release_ids: Iterable[UUID]) -> dict[UUID, int]:

@@ -146,7 +146,12 @@ class Stack:
         self.upload(dataset, content or csv_rows())
         return dataset
 
-    def submit(self, dataset: UUID, **changes: Any) -> UUID:
+    def curator(self) -> str:
+        """The key of another curator."""
+        with self.context.transaction() as work:
+            return create_key(work.session, "another curator", ["curator"])[1]
+
+    def submit(self, dataset: UUID, *, key: str | None = None, **changes: Any) -> UUID:
         body = {
             "dataset_id": str(dataset),
             "workload": [{"type": "marginals", "k": 2}],
@@ -154,7 +159,7 @@ class Stack:
             "budget": {"rho": 0.1},
             "outputs": {"rows": 60},
         }
-        return UUID(self._post("/v1/releases", body | changes)["id"])
+        return UUID(self._post("/v1/releases", body | changes, key=key)["id"])
 
     def show(self, kind: str, identifier: UUID) -> dict[str, Any]:
         answer = self.http.get(f"/v1/{kind}/{identifier}")
@@ -173,8 +178,10 @@ class Stack:
         assert answer.status_code == 200, answer.text
         return answer.content
 
-    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        answer = self.http.post(path, json=body, headers={"Idempotency-Key": uuid.uuid4().hex})
+    def _post(self, path: str, body: dict[str, Any], *, key: str | None = None) -> dict[str, Any]:
+        headers = {"Idempotency-Key": uuid.uuid4().hex}
+        headers |= {} if key is None else {"Authorization": f"Bearer {key}"}
+        answer = self.http.post(path, json=body, headers=headers)
         assert answer.status_code in {201, 202}, answer.text
         created: dict[str, Any] = answer.json()
         return created
@@ -249,6 +256,16 @@ class Stack:
         """Everything that was logged by anybody."""
         files = (self.folder / "logs").glob("*")
         return self.log.getvalue().encode() + b"".join(path.read_bytes() for path in files)
+
+
+def emptied(stack: Stack) -> None:
+    """End whatever an earlier test left waiting, and forget its rings."""
+    stack.scalar(
+        "UPDATE release SET state = 'cancelled', finished_at = now()"
+        " WHERE state IN ('queued', 'running')"
+    )
+    stack.scalar("UPDATE dataset SET state = 'rejected' WHERE state = 'ingesting'")
+    stack.context.broker.flushdb()
 
 
 @contextmanager

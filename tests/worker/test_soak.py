@@ -215,10 +215,7 @@ def soak() -> Iterator[Soak]:
                 SCRIM_RETRY_SECONDS="0.5",
             )
         )
-        workers = [
-            stack.process(f"worker-{number}", "-m", "worker", "--queue=jobs")
-            for number in range(WORKERS)
-        ]
+        workers = [stack.process(f"worker-{number}", "-m", "worker") for number in range(WORKERS)]
         reaper = stack.process("reaper", "-m", "worker.reaper")
         for process in (reaper, *workers):
             process.start()

@@ -89,7 +89,7 @@ def site(
             return Host(home, process)
 
         start("west", "-m", "worker.reaper")
-        worker = ("-m", "worker", "--queue=jobs", "--pool=solo")
+        worker = ("-m", "worker", "--pool=solo")
         yield Site(stack, start("north", *worker), start("south", *worker))
         stack.check()
 

@@ -21,6 +21,7 @@ from sqlalchemy import inspect, text
 from service.app import create_app
 from service.config import Settings
 from service.db import migrate, open_engine
+from service.doorbell import QUEUES
 from service.embedded import PostgresServer, ValkeyServer, wait_until
 from service.ledger.errors import DatabaseBehind
 from service.logging import build_logger
@@ -143,7 +144,8 @@ def test_metrics(api: Api) -> None:
     assert f'scrim_rho_reserved{{population_id="{population}"}} 0.1' in text_format
     assert f'scrim_rho_spent{{population_id="{population}"}} 0.0' in text_format
     assert re.search(r'scrim_releases\{state="queued"\} \d', text_format)
-    assert re.search(r'scrim_queue_depth\{queue="jobs"\} \d', text_format)
+    for queue in QUEUES:
+        assert re.search(rf'scrim_queue_depth\{{queue="{queue}"\}} \d', text_format)
     route = r'route="/v1/datasets/\{dataset_id\}/content",status="202"'
     assert re.search(rf'scrim_requests_total\{{method="PUT",{route}\}} \d', text_format)
     assert 'route="unmatched",status="404"' in text_format
