@@ -351,14 +351,14 @@ MUTANTS = (
     ),
     Mutant(
         "reopening a reservation passes the cap",
-        "migrations/sql/0009_resume/1_ledger.sql",
+        "migrations/sql/0006_resume/1_ledger.sql",
         "released := OLD.spent_units - OLD.amount_units;",
         "released := 0;",
         (LEDGER,),
     ),
     Mutant(
         "a worker from before the closing can commit after a reopening",
-        "migrations/sql/0009_resume/1_ledger.sql",
+        "migrations/sql/0006_resume/1_ledger.sql",
         "lease_epoch = target.lease_epoch + 1,",
         "lease_epoch = target.lease_epoch,",
         (LEDGER,),

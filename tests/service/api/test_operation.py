@@ -266,7 +266,7 @@ def test_rows_chosen_by_content_are_rejected(postgres_server: PostgresServer) ->
     """Only where a value could have moved a person's row to another group."""
     url = create_database(postgres_server.url)
     engine = open_engine(url)
-    migrate(url, target="0003")
+    migrate(url, target="0006")
     with engine.begin() as connection:
         for relation in ("add_remove", "replace_one"):
             population = uuid4()

@@ -5,12 +5,12 @@ from pathlib import Path
 from alembic import op
 from sqlalchemy import text
 
-revision = "0009"
-down_revision = "0006"
+revision = "0006"
+down_revision = "0005"
 branch_labels = None
 depends_on = None
 
-SQL = Path(__file__).resolve().parents[1] / "sql" / "0009_resume"
+SQL = Path(__file__).resolve().parents[1] / "sql" / "0006_resume"
 COLUMNS = ("lost_attempts", "outages", "memory_failures", "resume_at")
 
 

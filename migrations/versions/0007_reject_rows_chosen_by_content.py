@@ -7,8 +7,8 @@ group, and group sizes are released exactly (docs/privacy.md, section 3.1).
 
 from alembic import op
 
-revision = "0010"
-down_revision = "0009"
+revision = "0007"
+down_revision = "0006"
 branch_labels = None
 depends_on = None
 
