@@ -50,7 +50,7 @@ def test_down_is_refused_while_there_are_accounts(fresh: Ledger) -> None:
     fresh.check()
 
 
-BEFORE_TURNS = "0010"
+BEFORE_TURNS = "0007"
 ASK_FOR_A_RELEASE = """
     INSERT INTO api_key (id, name, prefix, secret_sha256, scopes)
     VALUES (:key, 'curator', 'scrim_', sha256('secret'), '{curator}');
