@@ -101,8 +101,8 @@ class Stack:
         self.folder = folder
         self.log = io.StringIO()
         self.owner = open_engine(owner_url)
-        with _settings_from(environment) as settings:
-            self.app = create_app(settings, log=build_logger(self.log))
+        with _settings_from(environment) as self.settings:
+            self.app = create_app(self.settings, log=build_logger(self.log))
         self.http: httpx.Client
         self._populations: list[UUID] = []
 
@@ -305,7 +305,7 @@ def running_stack(
     }
     (folder / "tmp").mkdir()
     stack = Stack(owner_url, environment | changes, folder)
-    server = Server(stack.app, port=0)
+    server = Server(stack.app, stack.settings, port=0)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
