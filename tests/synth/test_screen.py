@@ -32,6 +32,7 @@ def carry_out(
     return run(spec, table, journal, protection=ADD_REMOVE, delta=DELTA, public=rows).certificate
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("name", ["pmw_pub", "pep_pub"])
 def test_public_data_that_fit_pass_and_the_value_is_certified(name: str) -> None:
     spec, journal = screened(name), MemoryJournal()
@@ -46,6 +47,7 @@ def test_public_data_that_fit_pass_and_the_value_is_certified(name: str) -> None
     assert sum(operation.price for operation in journal.operations()) <= 100 * 10**12
 
 
+@pytest.mark.random
 def test_public_data_that_do_not_fit_end_the_release_with_what_was_paid_for() -> None:
     spec, journal = screened("pmw_pub"), MemoryJournal()
     with pytest.raises(PublicDataTooFar) as refused:
@@ -60,6 +62,7 @@ def test_public_data_that_do_not_fit_end_the_release_with_what_was_paid_for() ->
     assert str(again.value) == str(refused.value)
 
 
+@pytest.mark.random
 def test_the_same_journal_on_neighbouring_data_gives_the_same_certificate() -> None:
     """T7 for the screen."""
     spec, journal = screened("pep_pub"), MemoryJournal()
@@ -77,6 +80,7 @@ def test_columns_that_are_missing_name_the_mechanism_that_can() -> None:
         plan(release({"name": "pmw_pub"}), SCHEMA, ADD_REMOVE, 10**12, public=without("b", "c"))
 
 
+@pytest.mark.random
 def test_columns_that_nobody_asks_about_may_be_missing() -> None:
     asked = [{"type": "marginals", "attributes": [["a", "c"]]}]
     spec = release({"name": "pmw_pub"}, workload=asked)
@@ -88,6 +92,7 @@ def test_columns_that_nobody_asks_about_may_be_missing() -> None:
     assert done.rows is not None and set(done.rows) == set(SIZES)
 
 
+@pytest.mark.random
 def test_the_screen_of_gem_pub_looks_at_the_columns_that_are_public() -> None:
     mechanism = {
         "name": "gem_pub",

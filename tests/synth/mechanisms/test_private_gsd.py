@@ -123,6 +123,7 @@ def release(
 
 
 class TestRun:
+    @pytest.mark.random
     @pytest.mark.parametrize("workload", WORKLOADS)
     def test_everything_measured_once(self, workload: str) -> None:
         groups = compile_workload(WORKLOADS[workload], SCHEMA).groups
@@ -133,6 +134,7 @@ class TestRun:
         assert errors.max() < 0.02
         assert reports[0] == (0, 200_000) and reports[-1] == (200_000, 200_000)
 
+    @pytest.mark.random
     @pytest.mark.parametrize("workload", WORKLOADS)
     @pytest.mark.parametrize("select", ["marginals", "queries"])
     def test_round_by_round(self, workload: str, select: str) -> None:
@@ -141,6 +143,7 @@ class TestRun:
         assert errors.max() < 0.15
         assert reports == [(finished, 8) for finished in range(9)]
 
+    @pytest.mark.random
     def test_rounds_make_it_better(self) -> None:
         few, many = (
             release("predicates", replace(ADAPTIVE, rounds=rounds))[1].max() for rounds in (1, 20)

@@ -15,6 +15,8 @@ from tests.worker.test_interruptions import at, stop
 from worker.releases import run_release
 from worker.report import Balance, balance_before
 
+pytestmark = pytest.mark.random
+
 CERTIFIED = {"rows": 60, "certify": {}}
 
 

@@ -31,6 +31,8 @@ from worker.report import render
 from worker.report.columns import distributions
 from worker.report.texts import percent_at_most
 
+pytestmark = pytest.mark.random
+
 SIZES = {"a": 2, "b": 3, "c": 4}
 SCHEMA = coded_schema(SIZES)
 ALWAYS = ["released", "protected", "guarantee", "budget", "fit", "accuracy", "caution", "cite"]
