@@ -24,9 +24,10 @@ from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.random]
 
-LARGEST_DISTANCE = 0.1
-"""Total variation of the worst question: about 0.026, and 0.055 in one run of a hundred, because what
-is measured is drawn. Rows with independent columns are at 0.37."""
+LARGEST_DISTANCE = 0.2
+"""Total variation of the worst question: about 0.026, and 0.055 in one run of a hundred, because the tables
+that are measured are drawn. Gumbel noise has an exponential tail: extrapolated, 0.1 is exceeded in one
+run of 20,000 and 0.2 in fewer than one of 10^9. Rows with independent columns are at 0.37."""
 
 
 @dataclass(frozen=True)

