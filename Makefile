@@ -23,6 +23,9 @@ ALL_SETS := adult-reduced adult loans acs-pa loans-pairs
 ALL = --set $(if $(SETS),$(SETS),$(ALL_SETS)) --epsilon 1 --runs $(if $(RUNS),$(RUNS),1)
 GRID = $(if $(SETS),--set $(SETS)) $(if $(EPSILONS),--epsilon $(EPSILONS)) $(if $(RUNS),--runs $(RUNS))
 
+# What `make test-random` repeats; everything that depends on chance where nothing is named.
+TESTS ?=
+
 # How much `make soak` does; another SEED is another order of events.
 RELEASES ?= 50
 KILLS ?= 200
@@ -33,7 +36,7 @@ SQUEEZES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-browser demo test test-browser test-documents audit test-long soak check format mutants bench bench-core bench-service bench-console bench-products bench-all bench-games bench-mixed bench-households revision clean
+.PHONY: help setup setup-browser demo test test-random test-browser test-documents audit test-long soak check format mutants bench bench-core bench-service bench-console bench-products bench-all bench-games bench-mixed bench-households revision clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -64,6 +67,11 @@ demo: setup ## upload an example table to an embedded stack and release it, into
 
 test: setup check ## check the code, then run the tests
 	$(BIN)/pytest -n 2 --dist worksteal -q
+
+# TESTS takes arguments of pytest: files, names (-k), another selection by markers (-m).
+test-random: RUNS := $(if $(RUNS),$(RUNS),100)
+test-random: setup ## run every test that depends on chance RUNS times (100), and count failures; takes hours
+	$(BIN)/python -m tests.random_runs --runs $(RUNS) $(TESTS)
 
 test-browser: setup-browser ## the console in a real Chromium; SCRIM_SCREENSHOTS=folder keeps a picture of every page
 	SCRIM_REQUIRE_BROWSER=1 $(BIN)/pytest -q -m browser

@@ -11,7 +11,7 @@ import pytest
 from tests.browser.conftest import World
 from tests.browser.support import Person
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.random]
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}

@@ -32,10 +32,10 @@ from service.ledger.records import Account, Operation, Reservation
 from service.logging import build_logger
 from service.server import Server
 from tests.databases import create_database
+from tests.fresh_noise import announce_noise
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0
-"""Seconds after which something that must happen is taken to have failed."""
 
 SCHEMA: dict[str, Any] = {
     "columns": [
@@ -240,6 +240,7 @@ class Stack:
 
     def process(self, name: str, *arguments: str, **changes: str) -> Command:
         """A worker or reaper, not yet started; `arguments` are those of Python."""
+        announce_noise()
         log_path = self.folder / "logs" / f"{name}.log"
         marker = b"_ready"
         return Command(

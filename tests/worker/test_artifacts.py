@@ -85,6 +85,7 @@ def test_answers() -> None:
     assert [line[4:] for line in lines] == [["0.125", "1.0"], ["0.25", "2.0"]]
 
 
+@pytest.mark.random
 def test_both_formats_hold_the_same_answers(tmp_path: Path) -> None:
     schema = coded_schema({"a": 2, "b": 3})
     outputs = {"formats": ["csv", "parquet"]}

@@ -20,6 +20,8 @@ from worker.journal import LedgerJournal
 from worker.orders import load_order
 from worker.releases import run_release
 
+pytestmark = pytest.mark.random
+
 CERTIFIED = {"rows": 60, "formats": ["csv", "parquet"], "certify": {}}
 
 

@@ -20,6 +20,8 @@ from worker.ingest import ingest_dataset
 from worker.pretrained import PRETRAINED
 from worker.releases import run_release
 
+pytestmark = pytest.mark.random
+
 # Another order and other declarations than SCHEMA, a column of its own, and values it does not know.
 PUBLIC_SCHEMA: dict[str, Any] = {
     "columns": [

@@ -21,6 +21,8 @@ from tests.worker.support import Stack, csv_rows
 from worker.ingest import ingest_dataset
 from worker.releases import run_release
 
+pytestmark = pytest.mark.random
+
 CERTIFIED = {"rows": 60, "formats": ["csv", "parquet"], "certify": {}}
 
 

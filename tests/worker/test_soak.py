@@ -30,7 +30,7 @@ from service.releases.resumption import RESUMABLE
 from tests.worker.support import Stack, await_that, running_stack
 from tests.worker.watcher import Watcher
 
-pytestmark = [pytest.mark.slow, pytest.mark.e2e]
+pytestmark = [pytest.mark.slow, pytest.mark.e2e, pytest.mark.random]
 
 RELEASES = int(os.environ.get("SCRIM_SOAK_RELEASES", "8"))
 KILLS = int(os.environ.get("SCRIM_SOAK_KILLS", "16"))

@@ -28,6 +28,7 @@ from service.logging import build_logger
 from service.models import Dataset, Upload
 from service.releases import progress
 from service.server import Server
+from tests.patience import PATIENCE
 
 SCHEMA = {
     "columns": [
@@ -88,7 +89,7 @@ def settings_for(owner_url: Any, broker_url: str, folder: Path, **changes: Any) 
         "rate_limit": 10_000,
         "rate_burst": 10_000,
         "event_poll_seconds": 0.02,
-        "model_timeout_seconds": 5.0,
+        "model_timeout_seconds": PATIENCE,
     }
     return Settings(**(values | changes))
 
@@ -117,7 +118,7 @@ class Api:
 
     def client(self, key: str | None) -> httpx.Client:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=30)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=PATIENCE)
 
     def role(self, *scopes: Scope) -> httpx.Client:
         """A client with a key of these scopes."""
@@ -228,7 +229,7 @@ def serving(settings: Settings, folder: Path) -> Iterator[Api]:
     finally:
         server.release_streams()
         server.should_exit = True
-        thread.join(timeout=30)
+        thread.join(timeout=PATIENCE)
         assert not thread.is_alive()
 
 

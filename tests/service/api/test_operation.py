@@ -27,6 +27,7 @@ from service.ledger.errors import DatabaseBehind
 from service.logging import build_logger
 from synth.spec.release import ReleaseRequest
 from tests.databases import create_database
+from tests.patience import PATIENCE
 
 from .support import Api, problem, random_key, serving, settings_for
 
@@ -125,14 +126,14 @@ def test_stopping_ends_event_streams(
             def watch() -> None:
                 headers = {"Authorization": f"Bearer {key}"}
                 path = f"{url}/v1/releases/{release}/events"
-                with httpx.stream("GET", path, headers=headers, timeout=30) as answer:
+                with httpx.stream("GET", path, headers=headers, timeout=PATIENCE) as answer:
                     for line in answer.iter_lines():
                         received.append(line)
 
             watcher = threading.Thread(target=watch)
             watcher.start()
-            wait_until(lambda: len(received) > 0, timeout=10, what="the first event")
-        watcher.join(timeout=10)
+            wait_until(lambda: len(received) > 0, timeout=PATIENCE, what="the first event")
+        watcher.join(timeout=PATIENCE)
         assert not watcher.is_alive()
 
 

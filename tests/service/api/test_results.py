@@ -18,6 +18,7 @@ from celery import Celery
 from service.doorbell import ANSWER, FAST, SAMPLE
 from service.embedded import ValkeyServer
 from service.releases import progress
+from tests.patience import PATIENCE
 
 from .support import Api, pages, problem
 
@@ -176,7 +177,7 @@ def worker(broker_url: str, answers: dict[str, Any]) -> Iterator[list[list[Any]]
 
     def serve() -> None:
         with redis.Redis.from_url(broker_url) as broker:
-            found = broker.blpop([FAST], timeout=5)
+            found = broker.blpop([FAST], timeout=PATIENCE)
             assert found is not None
             message = json.loads(found[1])
             headers = message["headers"]

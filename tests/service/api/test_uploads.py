@@ -14,6 +14,7 @@ import redis
 from service.doorbell import UPLOADS
 from service.embedded import ValkeyServer, wait_until
 from tests.databases import create_database
+from tests.patience import PATIENCE
 
 from .support import (
     CSV,
@@ -137,7 +138,7 @@ def test_an_interrupted_upload_leaves_nothing(small: Api) -> None:
             connection.sendall(bytes(2**20))
     wait_until(
         lambda: small.log.getvalue().count('"status": 499') == 3,
-        timeout=10,
+        timeout=PATIENCE,
         what="the end of the requests",
     )
     assert small.objects() == before

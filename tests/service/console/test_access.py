@@ -17,6 +17,7 @@ from service.db import open_engine
 from service.embedded import wait_until
 from service.keys.schemas import Scope
 from service.models import ApiKey, ConsoleSession
+from tests.patience import PATIENCE
 from tests.service.api.support import Api, serving
 from tests.service.console.support import TOKEN, Visitor, visitor
 
@@ -308,7 +309,7 @@ def test_requests_are_logged_by_route_and_key(everybody: Visitor) -> None:
         return [line for line in found if line.get("request_id") == request_id]
 
     # It is written once the answer is out.
-    wait_until(lambda: bool(lines()), timeout=10, what="a line in the log")
+    wait_until(lambda: bool(lines()), timeout=PATIENCE, what="a line in the log")
     (line,) = lines()
     assert line["route"] == "/console/populations/{population_id}"
     assert line["key_id"]

@@ -9,6 +9,7 @@ import pytest
 from service.embedded import PostgresServer, wait_until
 from service.embedded import stack as stack_module
 from service.embedded.stack import memory_for_a_job
+from tests.patience import PATIENCE
 
 from .support import kill_from_outside, needs_linux, put_row, running_stack, wait_until_gone
 
@@ -33,7 +34,7 @@ class TestWholeStack:
     def test_stops_cleanly_on_a_signal(self, used_dir: Path) -> None:
         with running_stack(used_dir) as stack:
             stack.process.send_signal(signal.SIGTERM)
-            assert stack.process.wait(20) == 0
+            assert stack.process.wait(PATIENCE) == 0
             wait_until_gone(stack.pids)
         last_words = (used_dir / "logs" / "postgres.log").read_text().splitlines()[-1]
         assert "database system is shut down" in last_words
@@ -48,7 +49,7 @@ class TestWholeStack:
 
         with running_stack(used_dir) as stack:
             kill_from_outside(stack.pids[0])
-            wait_until(answers, timeout=10, what="Postgres again")
+            wait_until(answers, timeout=PATIENCE, what="Postgres again")
 
 
 class TestMemoryForAJob:

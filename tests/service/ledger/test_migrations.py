@@ -13,6 +13,7 @@ from sqlalchemy import inspect, text
 
 from service.db import migrate
 from service.embedded.postgres import PostgresServer
+from tests.patience import PATIENCE
 
 from .support import Ledger
 
@@ -99,7 +100,7 @@ def test_several_processes_migrate_at_once(fresh: Ledger) -> None:
     processes = [
         subprocess.Popen([sys.executable, "-c", program, address], cwd=ROOT) for _ in range(3)
     ]
-    assert [process.wait(timeout=60) for process in processes] == [0, 0, 0]
+    assert [process.wait(timeout=PATIENCE) for process in processes] == [0, 0, 0]
     assert tables(fresh) == TABLES
 
 

@@ -63,7 +63,7 @@ def problem(
     return counts, queries, Support.of(coded_table(schema, rows.tolist())), max(1, private)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 400), st.integers(1, 40), st.integers(1, 3), st.integers(0, 10**6))
 def test_it_lies_within_the_gap_below_the_dense_program(
     private: int, public: int, k: int, seed: int
@@ -73,7 +73,7 @@ def test_it_lies_within_the_gap_below_the_dense_program(
     assert exact - GAP - 1 <= best_mixture_error(*game) <= exact + 1
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 300), st.integers(1, 30), st.integers(0, 10**6))
 def test_bounds_hold_whoever_proposes(private: int, public: int, seed: int) -> None:
     """Nonsense from the solver must not cross the optimum, from either side."""

@@ -65,6 +65,7 @@ def test_charges_before_it_touches() -> None:
         poor.measure(A, budget=11)
 
 
+@pytest.mark.random
 def test_every_operation_is_journaled_with_its_price() -> None:
     journal = MemoryJournal()
     door = vault(journal)
@@ -99,6 +100,7 @@ def test_every_operation_is_journaled_with_its_price() -> None:
     assert door.spent == door.used == sum(o.price for o in operations)
 
 
+@pytest.mark.random
 def test_replay_returns_the_recorded_outcomes_without_touching_or_charging() -> None:
     journal = MemoryJournal()
     first = vault(journal)
@@ -132,12 +134,15 @@ def test_public_row_count_is_free() -> None:
     assert journal.operations()[0].price == 0
 
 
+@pytest.mark.random
 def test_a_noisy_row_count_is_at_least_one() -> None:
     door = vault(table=coded_table(SCHEMA, []))
     assert all(door.count_rows(budget=10).value >= 1 for _ in range(20))
 
 
+@pytest.mark.random
 def test_huge_budgets_give_nearly_exact_outcomes() -> None:
+    """A count moves with probability 2 exp(-10^5), and a lead of one row is lost with at most exp(-200)."""
     door = vault(budget=10**18)
     assert door.measure(B, budget=10**17).values.tolist() == [1, 1, 3]
     expected = np.array([2.0, 3.0, 1.0, 1.0, 0.0])  # off by three in the last cell of b
@@ -159,6 +164,7 @@ def test_huge_budgets_give_nearly_exact_outcomes() -> None:
     assert certified.value == abs(4 * 1 - 5 * 4)
 
 
+@pytest.mark.random
 def test_a_wider_protection_needs_more_noise() -> None:
     plain = vault().measure(A, budget=PLENTY).sigma
     replaced = Vault(

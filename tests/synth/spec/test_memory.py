@@ -23,6 +23,7 @@ from synth.spec.memory import (
 )
 from synth.spec.plan import plan
 from synth.spec.workload import MarginalGroup
+from tests.fresh_noise import announce_noise
 from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows, release
 from tests.synth.linked import household, linked_table, random_households, two_level_schema
 
@@ -169,6 +170,7 @@ def test_tables_that_share_their_leading_columns_are_one() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.random
 @pytest.mark.parametrize(
     ("mechanism", "sizes", "small"),
     [
@@ -198,6 +200,7 @@ def test_a_fit_takes_about_what_was_forecast(
 
 
 @pytest.mark.slow
+@pytest.mark.random
 def test_answers_across_cliques_take_about_what_was_forecast() -> None:
     """A small model of pairs answers triples, which hardly any of its cliques hold."""
     mechanism = {"name": "pgm_em", "max_cells": 60_000, "rounds": 12, "measure": PAIRS}
@@ -209,6 +212,7 @@ def test_answers_across_cliques_take_about_what_was_forecast() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.random
 @pytest.mark.parametrize(
     ("mechanism", "of_groups", "sizes", "small"),
     [
@@ -247,6 +251,7 @@ def measure(
     *, of_groups: dict[str, int] | None = None, answered: bool = False, **order: Any
 ) -> int:
     """With `answered`, of the fit and of what is asked afterwards."""
+    announce_noise()
     order |= {"of_groups": of_groups, "answered": answered}
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, json.dumps(order)],

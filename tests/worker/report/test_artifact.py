@@ -17,6 +17,8 @@ from tests.worker.test_interruptions import at, stop
 from worker.releases import run_release
 from worker.report import Balance, balance_before, texts
 
+pytestmark = pytest.mark.random
+
 CERTIFIED = {"rows": 60, "certify": {}}
 
 

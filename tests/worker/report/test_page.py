@@ -32,6 +32,8 @@ from worker.report.columns import distributions
 from worker.report.guarantee import right_at_most
 from worker.report.texts import percent_at_most
 
+pytestmark = pytest.mark.random
+
 SIZES = {"a": 2, "b": 3, "c": 4}
 SCHEMA = coded_schema(SIZES)
 ALWAYS = ["released", "protected", "guarantee", "budget", "fit", "accuracy", "caution", "cite"]
@@ -97,6 +99,7 @@ def test_groups_are_counted_as_groups(name: str) -> None:
     assert list(page.headings) == [*ALWAYS[:4], *OF_ROWS, *ALWAYS[4:]]
     assert "in 1,000 groups, 2 columns" in page.text and "Groups behind it" in page.text
     (town,) = (each for each in distributions(schema, done.rows or {}) if each.name == "town")
+    # Five standard deviations of 1,000 groups: 4e-7 by chance.
     assert town.shares == pytest.approx([0.5, 0.5], abs=0.08)
 
 
@@ -264,7 +267,7 @@ def harmless_elements() -> list[tuple[str, tuple[str, ...]]]:
     return elements(rendered([f"text {i}" for i in range(8)]))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(NASTY, min_size=8, max_size=8, unique=True))
 def test_no_text_becomes_markup(texts: list[str]) -> None:
     """Whatever names and categories are: the same elements, and the texts as texts."""
