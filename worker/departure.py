@@ -20,20 +20,20 @@ from worker.problems import not_enough_memory
 
 MAX_MEMORY_FAILURES = 3
 LONGEST_PAUSE_SECONDS = 300.0
-_TRIES = 9
-"""Of writing it down, 1, 2, 4, ... seconds apart: in all about 4 minutes."""
+_WAITS_SECONDS = (1, 2, 4, 8, 16, 32, 64, 128)
+"""Between the tries to write it down: in all about 4 minutes."""
 
 
 def leave(context: Context, release_id: UUID, lease: Lease, *, cause: Exception) -> None:
     """Write down that the attempt is over. An outage of the database is waited out for a while."""
-    for number in range(_TRIES):
+    for seconds in (0, *_WAITS_SECONDS):
+        time.sleep(seconds)
         try:
             _leave(context, release_id, lease, cause)
         except OUTAGES as error:
             context.log.warning(
                 "leave_failed", release_id=str(release_id), error_type=type(error).__name__
             )
-            time.sleep(2**number)
         else:
             return
 
