@@ -82,7 +82,7 @@ test-documents: setup ## carry out every command and every program of the docume
 audit: setup ## every mechanism on neighbouring tables, 20,000 runs a side
 	$(BIN)/pytest -n 2 --dist worksteal -q -m audit
 
-test-long: setup ## the long suites: more runs of the privacy audits
+test-long: setup mutants ## the long suites: every mutant, and more runs of the privacy audits
 	$(BIN)/pytest -n 2 --dist worksteal -q -m slow
 
 soak: setup ## kill parts, wipe the broker, fill the disk and squeeze memory during many releases
@@ -100,8 +100,8 @@ format: setup ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-mutants: setup ## plant known privacy bugs one by one; each must fail a test
-	$(BIN)/python -m tests.mutants
+mutants: setup ## plant known privacy bugs two at a time (WORDS: only some); each must fail a test
+	$(BIN)/python -m tests.mutants $(WORDS)
 
 bench: bench-core bench-service ## the benchmarks that take minutes
 

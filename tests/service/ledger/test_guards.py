@@ -152,6 +152,23 @@ def test_balances_and_identities_even_for_owners(
         connection.execute(text(statement))
 
 
+@pytest.mark.parametrize("table", ["account", "reservation"])
+def test_spent_budget_comes_back_from_no_trigger_either(
+    ledger: Ledger, release: UUID, table: str
+) -> None:
+    """Balances are moved by triggers, so these must not be able to move them back."""
+    give_back = f"UPDATE ledger.{table} SET spent_units = spent_units - 1 WHERE spent_units > 0"
+    with refused(FORBIDDEN), ledger.owner.begin() as connection:
+        connection.exec_driver_sql(
+            "CREATE TEMPORARY TABLE refund (units integer);"
+            "CREATE FUNCTION pg_temp.refund() RETURNS trigger LANGUAGE plpgsql AS $$"
+            f" BEGIN {give_back}; RETURN NULL; END $$;"
+            "CREATE TRIGGER refunded AFTER INSERT ON refund"
+            " FOR EACH ROW EXECUTE FUNCTION pg_temp.refund()"
+        )
+        connection.execute(text("INSERT INTO refund VALUES (1)"))
+
+
 def test_truncating_everything_is_refused_even_for_superusers(
     ledger: Ledger, release: UUID
 ) -> None:
