@@ -60,6 +60,10 @@ def ignore(progress: Progress) -> None:
     """Report progress to nobody."""
 
 
+def go_on() -> None:
+    """Never stop a job."""
+
+
 def run(
     release: ReleaseSpec,
     table: Table,
@@ -72,12 +76,15 @@ def run(
     seed: int = 0,
     device: str = "auto",
     cache: Cache | None = None,
+    check: Callable[[], None] = go_on,
 ) -> Release:
     """Carry out a release, or resume it from its journal.
 
     `public` is a public table with a schema of its own, for mechanisms that start from one. `seed`
     decides the random choices after the noise (drawing rows). It never touches the noise. `device` is
     where models are fitted, and `cache` where those of public data are kept for the next release.
+    `check` stops the job by raising. How often it is called depends on the rows, unlike progress, so it
+    must leave no trace.
     """
     units = release.budget.units(delta)
     public_schema = None if public is None else public.schema
@@ -97,6 +104,7 @@ def run(
         public=aligned,
         device=choose_device(device),
         cache=cache,
+        check=check,
         note=notes.update,
     )
     rows, certified = None, None
@@ -135,6 +143,7 @@ def _learn(
     public: Table | None,
     device: torch.device,
     cache: Cache | None,
+    check: Callable[[], None],
     note: Callable[[Mapping[str, float]], None],
 ) -> tuple[ReleasedModel, Screened | None]:
     """Count the rows or groups, screen the public data if asked, then let the mechanism measure and fit."""
@@ -149,7 +158,7 @@ def _learn(
             public,
             rows=rows.value,
             budget=planned.split.screen,
-            check=lambda: progress(Progress(0, 1, door.spent)),
+            check=check,
         )
     job = Job(
         door=door,

@@ -230,6 +230,7 @@ def _run(attempt: _Attempt, order: Order, reporter: Reporter, *, device: str) ->
         seed=order.seed,
         device=device,
         cache=StoredCache(attempt.context.storage),
+        check=reporter.check,
     )
 
 

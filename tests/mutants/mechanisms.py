@@ -5,6 +5,7 @@ from tests.mutants.harness import Mutant
 MECHANISMS = "tests/synth/test_mechanism_contract.py"
 VAULT = "tests/synth/privacy/test_vault.py"
 REPLAY = "tests/synth/privacy/test_replay.py"
+EMPTY = f"{REPLAY}::test_nor_does_it_show_that_a_table_is_empty"
 PLAN = "tests/synth/spec/test_plan.py"
 GAMES = "tests/synth/mechanisms/test_games.py"
 
@@ -138,6 +139,14 @@ MUTANTS = (
         "synth/run.py",
         "    notes: dict[str, float] = {}\n",
         '    notes: dict[str, float] = {"chunks": sum(1 for _ in table.chunks())}\n',
-        (f"{REPLAY}::test_nor_does_it_show_that_a_table_is_empty[mwem]",),
+        (f"{EMPTY}[mwem]",),
+    ),
+    Mutant(
+        "progress tells how long the search for a best mixture takes",
+        "synth/run.py",
+        "budget=planned.split.screen,\n            check=check,",
+        "budget=planned.split.screen,\n"
+        "            check=lambda: progress(Progress(0, 1, door.spent)),",
+        tuple(f"{EMPTY}[{name}_pub, screened]" for name in ("pmw", "pep", "gem")),
     ),
 )

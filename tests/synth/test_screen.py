@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from synth.privacy.journal import MemoryJournal
-from synth.run import run
+from synth.run import Progress, run
 from synth.spec.errors import PublicDataTooFar, ScreenUnfinished, SpecError
 from synth.spec.plan import plan
 from synth.spec.release import ReleaseSpec
@@ -75,6 +75,31 @@ def test_a_screen_that_takes_too_long_ends_the_release_and_stays_paid_for() -> N
     with pytest.raises(ScreenUnfinished):
         carry_out(spec, Table(SCHEMA, []), ROWS[:5], resumed)
     assert resumed.operations() == journal.operations()
+
+
+@pytest.mark.random
+def test_a_screen_can_be_stopped_while_it_searches() -> None:
+    class Stopped(Exception):
+        pass
+
+    def stop() -> None:
+        raise Stopped
+
+    spec, journal, public = screened("pmw_pub"), MemoryJournal(), coded_table(SCHEMA, ROWS[:5])
+    told: list[Progress] = []
+    with pytest.raises(Stopped):
+        run(
+            spec,
+            coded_table(SCHEMA, ROWS),
+            journal,
+            told.append,
+            protection=ADD_REMOVE,
+            delta=DELTA,
+            public=public,
+            check=stop,
+        )
+    assert [operation.kind for operation in journal.operations()] == ["rows"]
+    assert told == []
 
 
 @pytest.mark.random

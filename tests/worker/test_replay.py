@@ -36,6 +36,9 @@ from worker.models import ModelShelf
 from worker.orders import Order
 from worker.releases import run_release
 
+# What is checked holds whatever is drawn.
+pytestmark = pytest.mark.random
+
 UNITS = 10**12
 
 

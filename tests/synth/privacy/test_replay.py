@@ -31,6 +31,9 @@ from tests.synth.test_mechanism_contract import (
     outputs,
 )
 
+# What is checked holds whatever is drawn.
+pytestmark = pytest.mark.random
+
 SCREEN = {"share": 0.1, "max_error": 0.9}
 REPLAYED = MECHANISMS | {
     "pmw_pub, screened": MECHANISMS["pmw_pub"] | {"screen": SCREEN},
