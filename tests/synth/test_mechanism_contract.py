@@ -111,7 +111,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     },
     "dual_query": {"name": "dual_query", "rounds": 4, "samples": 3},
     "fem": {"name": "fem", "rounds": 3, "per_round": 2, "samples": 2},
-    "query_gan": {"name": "query_gan", "rounds": 4, "per_round": 3, "components": 20, "steps": 2},
+    "query_gan": {"name": "query_gan", "rounds": 4, "per_round": 10, "components": 20, "steps": 2},
     "query_gan, measured": {
         "name": "query_gan",
         "critic": "measured",
@@ -176,7 +176,7 @@ ENOUGH: dict[str, dict[str, Any]] = {
     "dual_query": {"rounds": 120, "samples": 20},
     # Its error falls with the square root of the number of records: 1,010 here, as by default.
     "fem": {"rounds": 100, "per_round": 1, "samples": 10},
-    "query_gan": {"rounds": 60, "learning_rate": 5.0},
+    "query_gan": {"rounds": 150, "learning_rate": 5.0},
 }
 """Rounds and steps with which a mechanism comes close to the truth; forty rounds where not said."""
 GAMES = {"dual_query", "fem", "query_gan"}
@@ -335,6 +335,9 @@ def test_tiny_budgets_still_give_valid_output(mechanism: dict[str, Any], rho: fl
 
 
 def test_huge_budget_approaches_the_truth(mechanism: dict[str, Any]) -> None:
+    """Measured max errors: of fem 0.023 with a standard deviation of 0.006 over runs, so that its tolerance
+    is ten of them away: below 2e-5 by chance even if the tail is only exponential. All others are at
+    least 16 standard deviations away."""
     changes: dict[str, Any] = {"budget": {"rho": 1000.0}}
     if mechanism["name"] != "gaussian":
         changes["outputs"] = {"rows": 5000}
