@@ -157,13 +157,6 @@ MUTANTS = (
         (f"{MIXTURE}::test_weights_sum_to_the_number_of_rows",),
     ),
     Mutant(
-        "out of time, the best mixture has an uncertified value",
-        "synth/privacy/mixture.py",
-        "    except OutOfTime:\n        return None",
-        "    except OutOfTime:\n        pass",
-        (f"{MIXTURE}::test_out_of_time_it_has_no_value",),
-    ),
-    Mutant(
         "a score of groups of unlike sensitivity overflows",
         "synth/privacy/vault.py",
         "np.minimum(true_errors, np.repeat(2**62 // factor, sizes))",

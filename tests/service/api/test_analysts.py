@@ -168,11 +168,14 @@ def test_analysts_get_the_final_event_alone(api: Api) -> None:
 def test_others_than_curators_see_the_balance_of_the_last_midnight(
     api: Api, owner_url: Any
 ) -> None:
+    """What a job had spent that was under way at midnight counts as reserved."""
     population = api.population()
     dataset = api.ready_dataset(population)
-    work = Work(api, api.release(dataset))
-    work.start()
-    work.commit(0)
+    ended, work = Work(api, api.release(dataset)), Work(api, api.release(dataset))
+    for each in (ended, work):
+        each.start()
+        each.commit(0)
+    ended.end()
     owner = open_engine(owner_url)
     with ledger_in_the_past(owner, UUID(population), timedelta(days=2)):
         work.commit(1)
@@ -181,12 +184,12 @@ def test_others_than_curators_see_the_balance_of_the_last_midnight(
     owner.dispose()
     for role in ("admin", "analyst"):
         assert shown[role]["rho_spent"] == rho(PRICE)
-        assert shown[role]["rho_reserved"] == rho(10**11 - PRICE)
-        assert shown[role]["rho_left"] == rho(9 * 10**11)
+        assert shown[role]["rho_reserved"] == rho(10**11)
+        assert shown[role]["rho_left"] == rho(9 * 10**11 - PRICE)
         as_of = datetime.fromisoformat(shown[role]["as_of"])
         assert as_of.timetz() == time(tzinfo=UTC) and as_of <= datetime.now(UTC)
     assert shown["curator"]["as_of"] is None
-    assert shown["curator"]["rho_spent"] == rho(2 * PRICE)
+    assert shown["curator"]["rho_spent"] == rho(3 * PRICE)
     assert shown["curator"]["rho_reserved"] == 0
 
 
