@@ -87,8 +87,8 @@ MUTANTS = (
     Mutant(
         "approximate best mixture: multiplicative weights, stopped early",
         "synth/privacy/mixture.py",
-        "    while search.is_open:\n",
-        "    search._steps = 50\n    search.play()\n    while False:\n",
+        "        while search.is_open:\n",
+        "        search._steps = 50\n        search.play()\n        while False:\n",
         (f"{MIXTURE}::test_it_lies_within_the_gap_below_the_dense_program",),
     ),
     Mutant(
