@@ -23,15 +23,20 @@ ALL_SETS := adult-reduced adult loans acs-pa loans-pairs
 ALL = --set $(if $(SETS),$(SETS),$(ALL_SETS)) --epsilon 1 --runs $(if $(RUNS),$(RUNS),1)
 GRID = $(if $(SETS),--set $(SETS)) $(if $(EPSILONS),--epsilon $(EPSILONS)) $(if $(RUNS),--runs $(RUNS))
 
+# What `make test-random` repeats; everything that depends on chance where nothing is named.
+TESTS ?=
+
 # How much `make soak` does; another SEED is another order of events.
 RELEASES ?= 50
 KILLS ?= 200
 RESTARTS ?= 20
 WIPES ?= 20
+FILLS ?= 20
+SQUEEZES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-browser demo test test-browser test-documents audit test-long soak check format mutants bench bench-core bench-service bench-console bench-products bench-all bench-games bench-mixed bench-households revision clean
+.PHONY: help setup setup-browser demo test test-random test-browser test-documents audit test-long soak check format mutants bench bench-core bench-service bench-console bench-products bench-all bench-games bench-mixed bench-households revision clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +68,11 @@ demo: setup ## upload an example table to an embedded stack and release it, into
 test: setup check ## check the code, then run the tests
 	$(BIN)/pytest -n 2 --dist worksteal -q
 
+# TESTS takes arguments of pytest: files, names (-k), another selection by markers (-m).
+test-random: RUNS := $(if $(RUNS),$(RUNS),100)
+test-random: setup ## run every test that depends on chance RUNS times (100), and count failures; takes hours
+	$(BIN)/python -m tests.random_runs --runs $(RUNS) $(TESTS)
+
 test-browser: setup-browser ## the console in a real Chromium; SCRIM_SCREENSHOTS=folder keeps a picture of every page
 	SCRIM_REQUIRE_BROWSER=1 $(BIN)/pytest -q -m browser
 
@@ -72,12 +82,13 @@ test-documents: setup ## carry out every command and every program of the docume
 audit: setup ## every mechanism on neighbouring tables, 20,000 runs a side
 	$(BIN)/pytest -n 2 --dist worksteal -q -m audit
 
-test-long: setup ## the long suites: more runs of the privacy audits
+test-long: setup mutants ## the long suites: every mutant, and more runs of the privacy audits
 	$(BIN)/pytest -n 2 --dist worksteal -q -m slow
 
-soak: setup ## kill workers, Postgres and the broker's memory at random during many releases
+soak: setup ## kill parts, wipe the broker, fill the disk and squeeze memory during many releases
 	SCRIM_SOAK_RELEASES=$(RELEASES) SCRIM_SOAK_KILLS=$(KILLS) SCRIM_SOAK_RESTARTS=$(RESTARTS) \
-	SCRIM_SOAK_WIPES=$(WIPES) SCRIM_SOAK_SEED=$(SEED) $(BIN)/pytest -q -m slow tests/worker/test_soak.py
+	SCRIM_SOAK_WIPES=$(WIPES) SCRIM_SOAK_FILLS=$(FILLS) SCRIM_SOAK_SQUEEZES=$(SQUEEZES) \
+	SCRIM_SOAK_SEED=$(SEED) $(BIN)/pytest -q -m slow tests/worker/test_soak.py
 
 check: setup ## lint, types and the dependency rules
 	$(BIN)/ruff check .
@@ -89,8 +100,8 @@ format: setup ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-mutants: setup ## plant known privacy bugs one by one; each must fail a test
-	$(BIN)/python -m tests.mutants
+mutants: setup ## plant known privacy bugs two at a time (WORDS: only some); each must fail a test
+	$(BIN)/python -m tests.mutants $(WORDS)
 
 bench: bench-core bench-service ## the benchmarks that take minutes
 

@@ -109,6 +109,8 @@ def _show(report: Report, *, is_pinned: bool) -> None:
         console.print(f"{mark} {escape(check.subject)}: {escape(check.finding)}", soft_wrap=True)
     if report.unchecked:
         console.print(f"[dim]not given: {escape(', '.join(report.unchecked))}[/]", soft_wrap=True)
+    if report.ok and report.guarantee is not None:
+        console.print(escape(f"Guarantee: {report.guarantee}"), soft_wrap=True)
     if report.ok and not is_pinned:
         console.print(
             "[dim]Whose key it is, a certificate cannot tell: compare it with the service's, or "

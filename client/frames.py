@@ -1,6 +1,5 @@
 """Data frames in and out. Neither pandas, polars nor pyarrow is imported before one of them is used."""
 
-import re
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -8,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from client.errors import UnusableInput
+from synth.spec.csv_text import ESCAPED, unescaped
 from synth.spec.schema import Attribute, CategoricalColumn, IntegerColumn, Schema
 from synth.spec.two_level import TwoLevelSchema
 
@@ -24,9 +24,6 @@ FrameKind = Literal["pandas.DataFrame", "polars.DataFrame", "polars.LazyFrame", 
 
 SCHEMA_KEY = "scrim.schema"
 """Where a released Parquet file holds its schema."""
-
-# In CSV files an apostrophe keeps spreadsheets from running a text (`csv_escaping` in certificates).
-_ESCAPED = r"^'('*[=+\-@\t\r\n])"
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,7 @@ def read_pandas(table: ReleasedTable) -> "pd.DataFrame":
         if isinstance(column, CategoricalColumn):
             texts = values.astype("string")
             if table.schema is not None:
-                texts = texts.str.replace(_ESCAPED, r"\1", regex=True)
+                texts = texts.str.replace(ESCAPED, r"\1", regex=True)
             frame[name] = pandas.Categorical(texts, categories=list(column.labels))
         else:
             frame[name] = pandas.to_numeric(values).astype(
@@ -113,17 +110,12 @@ def read_polars(table: ReleasedTable) -> "pl.DataFrame":
         if isinstance(column, CategoricalColumn):
             texts = values.cast(polars.String)
             if table.schema is not None:
-                texts = texts.str.replace(_ESCAPED, "$1")
+                texts = texts.str.replace(ESCAPED, "$1")
             typed.append(texts.cast(polars.Enum(list(column.labels))))
         else:
             typed.append(values.cast(polars.Int64 if _is_whole(column) else polars.Float64))
     result: pl.DataFrame = frame.with_columns(typed)
     return result
-
-
-def unescaped(text: str) -> str:
-    """A text of a released CSV file as it is meant."""
-    return re.sub(_ESCAPED, r"\1", text)
 
 
 def require(library: str) -> ModuleType:

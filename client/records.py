@@ -34,6 +34,8 @@ class Account(Record):
     rho_left: float
     epsilon_spent: float
     delta: float
+    as_of: datetime | None = None
+    """The midnight at which it was like this; None: it is like this now, as only curators see it."""
 
 
 class Population(Record):

@@ -80,6 +80,10 @@ class ReleaseCalls(Generic[AnyRelease]):
         """Give a release up; what it has not spent returns."""
         return await self._post(f"/v1/releases/{release_id}/cancel")
 
+    async def resume(self, release_id: str) -> AnyRelease:
+        """Resume a failed release from its journal; what it spent is not charged again."""
+        return await self._post(f"/v1/releases/{release_id}/resume")
+
     async def publish(self, release_id: str) -> AnyRelease:
         """Make a release visible to analysts."""
         return await self._post(f"/v1/releases/{release_id}/publish")
@@ -269,6 +273,7 @@ class Releases:
     list = blocking_each(_BlockingCalls.list)
     get = blocking(_BlockingCalls.get)
     cancel = blocking(_BlockingCalls.cancel)
+    resume = blocking(_BlockingCalls.resume)
     publish = blocking(_BlockingCalls.publish)
     wait = blocking(_BlockingCalls.wait)
     events = blocking_each(_BlockingCalls.events)
@@ -283,6 +288,7 @@ class _AsyncActions:
     """What can be awaited of a release; beside the model, for which they would be fields."""
 
     cancel = of_its_own(AsyncReleases.cancel)
+    resume = of_its_own(AsyncReleases.resume)
     publish = of_its_own(AsyncReleases.publish)
     wait = of_its_own(AsyncReleases.wait)
     events = of_its_own(AsyncReleases.events)
@@ -301,6 +307,7 @@ class _Actions:
     """What can be done with a release."""
 
     cancel = of_its_own(Releases.cancel)
+    resume = of_its_own(Releases.resume)
     publish = of_its_own(Releases.publish)
     wait = of_its_own(Releases.wait)
     events = of_its_own(Releases.events)

@@ -4,6 +4,7 @@ import base64
 import binascii
 import hashlib
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,18 @@ class Report:
     def ok(self) -> bool:
         """Whether nothing is wrong."""
         return all(check.ok for check in self.checks)
+
+    @property
+    def guarantee(self) -> str | None:
+        """What the release promises, and what it spent of that; None if that is not stated."""
+        try:
+            content = self.certificate or {}
+            delta = f"{content['population']['delta']:g}"
+            promised = _amount(content["rho_reserved"], content["epsilon_reserved"][delta])
+            spent = _amount(content["rho"], content["epsilon"][delta])
+        except (KeyError, TypeError, ValueError):
+            return None
+        return f"{promised} at delta {delta}, of which {spent} was spent"
 
 
 class Unsound(ValueError):
@@ -152,6 +165,11 @@ def _sha256(file: Path) -> str:
         while piece := content.read(PIECE_BYTES):
             digest.update(piece)
     return digest.hexdigest()
+
+
+def _amount(rho: float, epsilon: float) -> str:
+    """What is promised is never shown as less."""
+    return f"rho {rho:.6g} (epsilon {math.ceil(epsilon * 1000) / 1000:.3f})"
 
 
 def _decoded(text: Any, what: str, *, length: int) -> bytes:

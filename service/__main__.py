@@ -12,11 +12,12 @@ from pydantic import ValidationError
 from service.config import Settings
 from service.context import open_context
 from service.crypto import CryptoError
-from service.db import enable_app_login, migrate
+from service.db import enable_app_login, migrate, open_engine
 from service.errors import ServiceError
 from service.keys.service import create_key
 from service.ledger.errors import LedgerError
 from service.logging import build_logger
+from service.master_key import check_master_key
 from service.upkeep import commands
 from synth.spec.budget import Budget
 from synth.spec.errors import SpecError
@@ -88,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _serve(given: argparse.Namespace) -> None:
     settings = Settings()
+    _refuse_wrong_master_key(settings)
     with ExitStack() as held:
         if settings.processes > 1:
             # Where processes share their counters; prometheus_client looks when it is imported.
@@ -97,6 +99,14 @@ def _serve(given: argparse.Namespace) -> None:
         from service.processes import serve
 
         sys.exit(serve(settings, host=given.host, port=given.port))
+
+
+def _refuse_wrong_master_key(settings: Settings) -> None:
+    engine = open_engine(str(settings.database_url))
+    try:
+        check_master_key(engine, settings.master_key_bytes)
+    finally:
+        engine.dispose()
 
 
 def _migrate(_given: argparse.Namespace) -> None:

@@ -23,6 +23,7 @@ from service.middleware import RequestMiddleware
 from service.populations import endpoints as populations
 from service.problems import MEDIA_TYPE, documented, install_handlers
 from service.releases import endpoints as releases
+from service.releases.events import open_feed
 
 DESCRIPTION = """
 Synthetic data and noisy answers under differential privacy.
@@ -61,9 +62,10 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
             to_thread.current_default_thread_limiter().total_tokens = settings.database_connections
             app.state.context = context
             console.prepare()
-            logger.info("started")
-            yield
-            context.stopping.set()
+            async with open_feed(context) as app.state.feed:
+                logger.info("started")
+                yield
+                context.stopping.set()
             logger.info("stopped")
 
     app = FastAPI(
@@ -71,6 +73,9 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
         version=version("scrim"),
         description=DESCRIPTION,
         openapi_tags=TAGS,
+        # The framework's own pages load their scripts from elsewhere: see service/console/reference.py.
+        docs_url=None,
+        redoc_url=None,
         lifespan=lifespan,
     )
     app.state.metrics = metrics

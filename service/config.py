@@ -92,16 +92,29 @@ class Settings(BaseSettings):
     """Requests per second that one API key may make in the long run."""
     rate_burst: Annotated[int, Field(ge=1)] = 200
     """Requests that one API key may make at once."""
+    max_queued_releases: Annotated[int, Field(ge=1)] = 1000
+    """Releases that one API key may have in the queue, dry runs not counted."""
+    max_queued_dry_runs: Annotated[int, Field(ge=1)] = 20
+    """Dry runs that one API key may have in the queue."""
     device: str = "auto"
     """Where workers fit models: `cpu`, `cuda`, `cuda:1`, `mps`; `auto` takes what there is."""
     worker_memory_bytes: Annotated[int, Field(gt=0)] | None = None
-    """What a worker has for fitting a model; `auto` chooses nothing that needs more."""
+    """Memory that one job may use beside what a worker takes at rest. A release that is expected to
+    need more is refused; a job that does need more fails alone. Unset: no limit."""
+    job_seconds: Annotated[float, Field(ge=0)] = 86400.0
+    """How long one attempt at a release may take; 0: as long as it likes."""
+    retry_seconds: Annotated[float, Field(gt=0)] = 5.0
+    """Pause before a job that met an outage is tried again; doubled each time, up to 5 minutes."""
     lease_seconds: Annotated[float, Field(gt=0, le=86400)] = 60.0
     """How long a worker may be silent before another one takes over."""
     model_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
     """How long to wait for a worker's answer from a released model."""
     event_poll_seconds: Annotated[float, Field(gt=0)] = 0.5
-    """How often an event stream looks for news."""
+    """How often the service looks for events of the releases that are followed."""
+    max_event_streams_per_key: Annotated[int, Field(ge=1)] = 20
+    """Event streams that one API key may have open, in each process of the service."""
+    max_event_streams: Annotated[int, Field(ge=1)] = 500
+    """Event streams that all keys together may have open, in each process of the service."""
     database_connections: Annotated[int, Field(ge=1)] = 10
     """Database connections of one process; the service answers this many requests at once."""
 

@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 from structlog.typing import FilteringBoundLogger
 
 from service.config import Settings
+from service.content import CheckedContent
 from service.db import open_engine
 from service.doorbell import Doorbell
 from service.keys.limiter import Limiter
@@ -32,6 +33,7 @@ class Context:
     log: FilteringBoundLogger
     engine: Engine
     storage: Storage
+    content: CheckedContent
     broker: "redis.Redis"
     doorbell: Doorbell
     limiter: Limiter
@@ -72,12 +74,14 @@ def open_context(settings: Settings, log: FilteringBoundLogger) -> Iterator[Cont
     engine = open_engine(str(settings.database_url), pool_size=settings.database_connections)
     doorbell = Doorbell(broker_url, broker, log)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
+    storage = open_storage(str(settings.storage_url))
     try:
         yield Context(
             settings=settings,
             log=log,
             engine=engine,
-            storage=open_storage(str(settings.storage_url)),
+            storage=storage,
+            content=CheckedContent(storage),
             broker=broker,
             doorbell=doorbell,
             limiter=Limiter(

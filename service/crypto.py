@@ -9,7 +9,8 @@ data of a chunk holds its number and whether it is the last one: a chunk that is
 repeated or taken from another object does not decrypt.
 
     CryptoError
-    └── Unreadable    not encrypted with this key for this purpose, or changed since
+    ├── Unreadable        not encrypted with this key for this purpose, or changed since
+    └── WrongMasterKey    not the key that the stored data keys are wrapped by
 """
 
 import secrets
@@ -39,6 +40,10 @@ class CryptoError(Exception):
 
 class Unreadable(CryptoError):
     """Not encrypted with this key for this purpose, or changed since."""
+
+
+class WrongMasterKey(CryptoError):
+    """Not the key that the stored data keys are wrapped by."""
 
 
 def new_data_key() -> bytes:

@@ -7,7 +7,7 @@ from fastapi import Depends, Header, Path, Query, Request
 from pydantic import BaseModel
 
 from service.context import Context
-from service.idempotency import Attempt, canonical_sha256
+from service.idempotency import LONGEST_KEY, Attempt, canonical_sha256
 from service.keys.schemas import Caller
 from service.pagination import DEFAULT_LIMIT, LARGEST_LIMIT, Paging
 
@@ -45,8 +45,9 @@ PopulationId = Annotated[UUID, Path(description="The population's id.")]
 Pages = Annotated[Paging, Depends(asked_paging)]
 OptionalKey = Annotated[
     str | None,
-    Header(alias="Idempotency-Key", min_length=1, max_length=200, description=_DESCRIPTION),
+    Header(alias="Idempotency-Key", min_length=1, max_length=LONGEST_KEY, description=_DESCRIPTION),
 ]
 RequiredKey = Annotated[
-    str, Header(alias="Idempotency-Key", min_length=1, max_length=200, description=_DESCRIPTION)
+    str,
+    Header(alias="Idempotency-Key", min_length=1, max_length=LONGEST_KEY, description=_DESCRIPTION),
 ]

@@ -17,17 +17,21 @@ from redis.exceptions import RedisError
 from starlette.concurrency import run_in_threadpool
 from structlog.typing import FilteringBoundLogger
 
-from service.errors import NotReady
+from service.errors import ArtifactDamaged, NotReady
 
 JOBS: Final = "jobs"
-"""The queue of releases and ingests, which may take hours."""
+"""The queue of releases, which may take hours."""
+UPLOADS: Final = "ingest"
+"""The queue of uploaded tables to ingest, so that neither they nor releases wait for the other."""
 FAST: Final = "fast"
 """The queue of questions to released models, which somebody waits for."""
+QUEUES: Final = (JOBS, UPLOADS, FAST)
 
 INGEST: Final = "dataset.ingest"
 RUN: Final = "release.run"
 ANSWER: Final = "model.answer"
 SAMPLE: Final = "model.sample"
+QUEUE_OF: Final = {RUN: JOBS, INGEST: UPLOADS, ANSWER: FAST, SAMPLE: FAST}
 
 _CONNECT_SECONDS = 2.0
 _FIRST_LOOK_SECONDS = 0.01
@@ -54,13 +58,16 @@ class Doorbell:
             },
         )
 
-    def ring(self, task: str, *args: str, queue: str = JOBS) -> None:
+    def ring(self, task: str, *args: str) -> None:
         """Tell a worker that there is something to do."""
         try:
-            self._send(task, args, queue=queue)
+            self._send(task, args)
         except (KombuError, RedisError, OSError) as error:
             self._log.warning(
-                "ring_failed", task=task, queue=queue, error_type=type(error).__name__
+                "ring_failed",
+                task=task,
+                queue=QUEUE_OF[task],
+                error_type=type(error).__name__,
             )
 
     async def ask(self, task: str, *args: Any, timeout: float) -> Any:
@@ -81,7 +88,7 @@ class Doorbell:
 
     async def _ask(self, task: str, args: tuple[Any, ...], timeout: float) -> Any:
         deadline = time.monotonic() + timeout
-        task_id = await run_in_threadpool(self._send, task, args, queue=FAST, expires=timeout)
+        task_id = await run_in_threadpool(self._send, task, args, expires=timeout)
         pause = _FIRST_LOOK_SECONDS
         while time.monotonic() < deadline:
             await asyncio.sleep(pause)
@@ -94,13 +101,20 @@ class Doorbell:
             if answer["status"] == "SUCCESS":
                 return answer["result"]
             if answer["status"] in {"FAILURE", "REVOKED"}:
+                if _error_type(answer["result"]) == ArtifactDamaged.__name__:
+                    raise ArtifactDamaged("the model")
                 raise NotReady("the worker could not answer; it has logged why")
         raise NotReady(f"no worker answered within {timeout:g} seconds; try again later")
 
-    def _send(
-        self, task: str, args: tuple[Any, ...], *, queue: str, expires: float | None = None
-    ) -> str:
+    def _send(self, task: str, args: tuple[Any, ...], *, expires: float | None = None) -> str:
         # Celery's own connection tries for seconds before it gives up; nobody should wait for that.
         self._broker.ping()
-        sent = self._celery.send_task(task, args=args, queue=queue, expires=expires, retry=False)
+        sent = self._celery.send_task(
+            task, args=args, queue=QUEUE_OF[task], expires=expires, retry=False
+        )
         return str(sent.id)
+
+
+def _error_type(result: object) -> str | None:
+    """The class of a worker's error. Its message is not read: it may hold anything."""
+    return result.get("exc_type") if isinstance(result, dict) else None

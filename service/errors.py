@@ -7,13 +7,16 @@
     ├── Conflict              409  the resource's state does not allow the call
     │   ├── IdempotencyKeyReused   the same key with another body
     │   ├── DatasetNotReady
+    │   ├── QueueFull              the key has as many releases in the queue as it may
     │   ├── ReleaseNotFinished
     │   └── LastAdminKey
     ├── TooLarge              413
     ├── UnsupportedMediaType  415
     ├── RangeNotSatisfiable   416
     ├── Invalid               422
-    ├── TooManyRequests       429
+    ├── TooManyRequests       429  the key's rate limit is used up for the moment
+    │   └── TooManyStreams         no more event streams for this key, or for anyone
+    ├── ArtifactDamaged       500  its stored bytes are missing or do not match its hash
     └── NotReady              503
 
 Messages name fields, limits and remedies; they never repeat what was sent.
@@ -59,6 +62,8 @@ class ServiceError(Exception):
     status: ClassVar[int] = 500
     type: ClassVar[str] = "internal"
     title: ClassVar[str] = "Internal error"
+    is_alarm: ClassVar[bool] = False
+    """Whether an operator must look at it: metrics count such problems by type."""
 
     def __init__(
         self,
@@ -115,6 +120,12 @@ class DatasetNotReady(Conflict):
     type, title = "dataset-not-ready", "Dataset not ready"
 
 
+class QueueFull(Conflict):
+    """The key has as many releases, or dry runs, in the queue as it may."""
+
+    type, title = "queue-full", "Queue full"
+
+
 class ReleaseNotFinished(Conflict):
     """The release has no results (yet)."""
 
@@ -155,6 +166,25 @@ class TooManyRequests(ServiceError):
     """The key's rate limit is used up for the moment."""
 
     status, type, title = 429, "rate-limited", "Too many requests"
+
+
+class TooManyStreams(TooManyRequests):
+    """The key, or the service, has as many event streams open as it may have."""
+
+    type, title = "too-many-streams", "Too many event streams"
+
+
+class ArtifactDamaged(ServiceError):
+    """The stored bytes of an artifact are missing or do not match its hash."""
+
+    status, type, title = 500, "artifact-damaged", "Artifact damaged"
+    is_alarm = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the stored bytes of {name} are missing or do not match the recorded hash, so they are "
+            "not used; ask the operator to restore the object from a backup"
+        )
 
 
 class NotReady(ServiceError):

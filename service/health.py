@@ -12,7 +12,7 @@ from sqlalchemy import text
 from service.context import Context
 from service.dependencies import Services
 from service.errors import FieldError, NotReady
-from service.keys.access import AnyKey
+from service.keys.access import Admin
 from service.metrics import MEDIA_TYPE
 from service.problems import documented
 from service.route import ApiRoute
@@ -65,10 +65,10 @@ _TEXT = {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}, "description":
     "/metrics",
     summary="Numbers for Prometheus",
     response_class=Response,
-    responses={200: _TEXT, **documented(401, 429)},
+    responses={200: _TEXT, **documented(401, 403, 429)},
 )
-def metrics(caller: AnyKey, context: Services, request: Request) -> Response:
-    """Requests, queues, releases and budgets, in the Prometheus text format."""
+def metrics(caller: Admin, context: Services, request: Request) -> Response:
+    """Requests, queues, releases and present budgets, in the Prometheus text format."""
     return Response(request.app.state.metrics.render(context), media_type=MEDIA_TYPE)
 
 

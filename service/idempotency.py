@@ -13,6 +13,8 @@ from sqlalchemy.orm import Session
 from service.errors import IdempotencyKeyReused
 from service.keys.schemas import Caller
 
+LONGEST_KEY = 200
+
 _REMEMBER = text("""
     INSERT INTO idempotency (key_id, method_path, key, body_sha256, status, resource_id)
     VALUES (:key_id, :method_path, :key, :body_sha256, :status, :resource_id)

@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 from sqlalchemy import text
 
 from service.context import Context
-from service.doorbell import FAST, JOBS
+from service.doorbell import QUEUES
 from synth.spec.budget import rho_of_units
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -33,6 +33,17 @@ class Metrics:
             ["method", "route", "status"],
             registry=self._registry,
         )
+
+        self._alarms = Counter(
+            "scrim_alarms",
+            "Problems that an operator must look at, such as damaged artifacts.",
+            ["problem"],
+            registry=self._registry,
+        )
+
+    def count_alarm(self, problem: str) -> None:
+        """One more problem of this type was answered."""
+        self._alarms.labels(problem).inc()
 
     def count_request(self, method: str, route: str, status: int) -> None:
         """One more request was answered."""
@@ -66,7 +77,7 @@ class _Stored(Collector):
 
     def _queues(self) -> Metric:
         depth = GaugeMetricFamily("scrim_queue_depth", "Messages that wait.", labels=["queue"])
-        for queue in (JOBS, FAST):
+        for queue in QUEUES:
             try:
                 depth.add_metric([queue], self._context.doorbell.depth(queue))
             except RedisError as error:

@@ -46,6 +46,25 @@ class ApiKey(Row):
     revoked_at: Mapped[datetime | None]
 
 
+class ConsoleSession(Row):
+    """A visitor of the console who is signed in with a key, until `ends_at` or until signing out."""
+
+    __tablename__ = "console_session"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    key_id: Mapped[UUID] = mapped_column(ForeignKey("api_key.id"))
+    ends_at: Mapped[datetime]
+
+
+class MasterKeyCheck(Row):
+    """A data key of no dataset, which tells whether a master key is the right one."""
+
+    __tablename__ = "master_key_check"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    wrapped_key: Mapped[bytes]
+
+
 class PopulationRow(Row):
     """The protected people; the ledger holds their account under the same id."""
 
@@ -87,6 +106,7 @@ class Dataset(Row):
     wrapped_key: Mapped[bytes | None]
     lease_epoch: Mapped[int] = mapped_column(default=0)
     lease_until: Mapped[datetime | None]
+    created_by: Mapped[UUID | None]
     created_at: Mapped[datetime] = _created()
 
 
@@ -113,6 +133,7 @@ class ReleaseRow(Row):
     dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id"))
     public_dataset_id: Mapped[UUID | None] = mapped_column(ForeignKey("dataset.id"))
     population_id: Mapped[UUID] = mapped_column(ForeignKey("population.id"))
+    key_id: Mapped[UUID] = mapped_column(ForeignKey("api_key.id"))
     spec: Mapped[dict[str, Any]]
     spec_hash: Mapped[bytes]
     choice: Mapped[dict[str, Any] | None]
@@ -128,6 +149,13 @@ class ReleaseRow(Row):
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     rang_at: Mapped[datetime | None]
+    lost_attempts: Mapped[int] = mapped_column(default=0)
+    """Workers that started and did not come back."""
+    outages: Mapped[int] = mapped_column(default=0)
+    memory_failures: Mapped[int] = mapped_column(default=0)
+    resume_at: Mapped[datetime | None]
+    """The reaper does not ring before."""
+    turn_at: Mapped[datetime | None]
 
 
 class ReleaseEvent(Row):

@@ -40,6 +40,7 @@ _WHEN = {
     416: "The range lies outside the artifact",
     422: "The request is invalid, or asks for what cannot be carried out",
     429: "The key is used too often; Retry-After tells how long to wait",
+    500: "Something went wrong here; `type` tells whether the artifact is damaged",
     503: "Something that the service depends on does not answer",
 }
 # pydantic quotes the offending character of these.
@@ -96,8 +97,10 @@ def answer_to(request: Request, error: Exception) -> JSONResponse:
     raise error
 
 
-def _on_service_error(_request: Request, error: Exception) -> JSONResponse:
+def _on_service_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ServiceError)
+    if error.is_alarm:
+        request.app.state.metrics.count_alarm(error.type)
     return answer(
         error.status,
         error.type,

@@ -38,6 +38,16 @@ class StoredObject:
 
 
 @dataclass(frozen=True)
+class ObjectVersion:
+    """What changes when an object is written again."""
+
+    key: str
+    size: int
+    written_at: datetime
+    e_tag: str | None
+
+
+@dataclass(frozen=True)
 class StoredContent:
     """An object that is named by its content."""
 
@@ -58,24 +68,53 @@ class Storage:
         """Store what arrives. If it breaks off, nothing stays behind."""
         await obstore.put_async(self._store, key, pieces, max_concurrency=_PARTS_AT_ONCE)
 
-    async def get(
-        self, key: str, *, start: int = 0, end: int | None = None
+    def get(
+        self,
+        key: str,
+        *,
+        start: int = 0,
+        end: int | None = None,
+        version: ObjectVersion | None = None,
     ) -> AsyncIterator[bytes]:
-        """The bytes from `start` up to, not including, `end`; FileNotFoundError if there is none."""
-        options = _range(start, end)
-        result = await obstore.get_async(self._store, key, options=options)
-        async for piece in result.stream(min_chunk_size=_PIECE_BYTES):
-            yield bytes(piece)
+        """The bytes from `start` up to, not including, `end`, as they arrive.
+
+        Fails at once, before the first byte: FileNotFoundError if there is no such object,
+        PreconditionError if it has another version than this one.
+        """
+        return _arriving(self._open(key, start, end, version))
 
     def write(self, key: str, pieces: Iterable[bytes]) -> None:
         """As `put`, for workers."""
         obstore.put(self._store, key, iter(pieces), max_concurrency=_PARTS_AT_ONCE)
 
-    def read(self, key: str, *, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+    def read(
+        self,
+        key: str,
+        *,
+        start: int = 0,
+        end: int | None = None,
+        version: ObjectVersion | None = None,
+    ) -> Iterator[bytes]:
         """As `get`, for workers."""
-        result = obstore.get(self._store, key, options=_range(start, end))
-        for piece in result.stream(min_chunk_size=_PIECE_BYTES):
-            yield bytes(piece)
+        return map(bytes, self._open(key, start, end, version))
+
+    def version(self, key: str) -> ObjectVersion:
+        """The version of an object; FileNotFoundError if there is none."""
+        found = obstore.head(self._store, key)
+        return ObjectVersion(key, found["size"], found["last_modified"], found["e_tag"])
+
+    def _open(
+        self, key: str, start: int, end: int | None, version: ObjectVersion | None
+    ) -> "obstore.BytesStream":
+        options: obstore.GetOptions = {}
+        if end is not None:
+            options["range"] = (start, end)
+        elif start:
+            options["range"] = {"offset": start}
+        if version is not None and version.e_tag is not None:
+            options["if_match"] = version.e_tag
+        found = obstore.get(self._store, key, options=options)
+        return found.stream(min_chunk_size=_PIECE_BYTES)
 
     def write_content(self, prefix: str, pieces: Iterable[bytes]) -> StoredContent:
         """Store content under its own SHA-256; the same content is stored once."""
@@ -154,7 +193,6 @@ def open_storage(url: str) -> Storage:
     return Storage(S3Store(parts.netloc, prefix=parts.path.strip("/") or None))
 
 
-def _range(start: int, end: int | None) -> "obstore.GetOptions | None":
-    if end is not None:
-        return {"range": (start, end)}
-    return {"range": {"offset": start}} if start else None
+async def _arriving(stream: "obstore.BytesStream") -> AsyncIterator[bytes]:
+    async for piece in stream:
+        yield bytes(piece)

@@ -1,6 +1,7 @@
 """What a mechanism sees of the private data: priced, noisy operations and what they return."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -123,9 +124,20 @@ class Door(Protocol):
         """The largest error of released rows over all queries, with noise."""
 
     def best_mixture(
-        self, queries: QuerySet, support: Support, *, rows: int, budget: int
-    ) -> MixtureError:
-        """The smallest largest error that any weights on public rows have, with noise."""
+        self,
+        queries: QuerySet,
+        support: Support,
+        *,
+        rows: int,
+        budget: int,
+        seconds: float = math.inf,
+        check: Callable[[], None] = lambda: None,
+    ) -> MixtureError | None:
+        """The smallest largest error that any weights on public rows have, with noise.
+
+        None, at the same price, if it is not found within `seconds`. `check` is called now and then,
+        and stops the search by raising.
+        """
 
 
 def weighted_average(measurements: Sequence[Measurement]) -> Measurement:

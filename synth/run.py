@@ -60,6 +60,10 @@ def ignore(progress: Progress) -> None:
     """Report progress to nobody."""
 
 
+def go_on() -> None:
+    """Never stop a job."""
+
+
 def run(
     release: ReleaseSpec,
     table: Table,
@@ -72,12 +76,15 @@ def run(
     seed: int = 0,
     device: str = "auto",
     cache: Cache | None = None,
+    check: Callable[[], None] = go_on,
 ) -> Release:
     """Carry out a release, or resume it from its journal.
 
     `public` is a public table with a schema of its own, for mechanisms that start from one. `seed`
     decides the random choices after the noise (drawing rows). It never touches the noise. `device` is
     where models are fitted, and `cache` where those of public data are kept for the next release.
+    `check` stops the job by raising. How often it is called depends on the rows, unlike progress, so it
+    must leave no trace.
     """
     units = release.budget.units(delta)
     public_schema = None if public is None else public.schema
@@ -97,6 +104,7 @@ def run(
         public=aligned,
         device=choose_device(device),
         cache=cache,
+        check=check,
         note=notes.update,
     )
     rows, certified = None, None
@@ -111,7 +119,15 @@ def run(
         model=model,
         measurements=vault.measurements,
         certificate=_certificate(
-            release, table.schema, protection, delta, journal, certified, screened, notes
+            release,
+            table.schema,
+            protection,
+            delta,
+            journal,
+            certified,
+            screened,
+            notes,
+            reserved=units,
         ),
     )
 
@@ -127,6 +143,7 @@ def _learn(
     public: Table | None,
     device: torch.device,
     cache: Cache | None,
+    check: Callable[[], None],
     note: Callable[[Mapping[str, float]], None],
 ) -> tuple[ReleasedModel, Screened | None]:
     """Count the rows or groups, screen the public data if asked, then let the mechanism measure and fit."""
@@ -135,7 +152,13 @@ def _learn(
     if screen is not None:
         assert public is not None
         screened = screen_public_data(
-            door, screen, queries, public, rows=rows.value, budget=planned.split.screen
+            door,
+            screen,
+            queries,
+            public,
+            rows=rows.value,
+            budget=planned.split.screen,
+            check=check,
         )
     job = Job(
         door=door,
@@ -200,19 +223,27 @@ def _certificate(
     certified: dict[str, float] | None,
     screened: Screened | None,
     notes: Mapping[str, float],
+    *,
+    reserved: int,
 ) -> dict[str, Any]:
-    """What was done, for whom, and at what price, in plain values."""
+    """What was done, for whom, and at what price, in plain values.
+
+    The guarantee is that of the amount reserved, which the filter enforces (docs/privacy.md, 2.5).
+    What was spent of it is stated beside.
+    """
     operations = journal.operations()
     spent = sum(operation.price for operation in operations)
+    deltas = sorted({delta, *CERTIFICATE_DELTAS})
     described = json.dumps(schema.model_dump(mode="json"), sort_keys=True).encode()
     return {
         "software": f"scrim {version('scrim')}",
         "protection": protection.model_dump(mode="json", exclude_none=True),
+        "rho_reserved": rho_of_units(reserved),
+        "rho_units_reserved": reserved,
+        "epsilon_reserved": {f"{d:g}": epsilon_of_units(reserved, d) for d in deltas},
         "rho": rho_of_units(spent),
         "rho_units": spent,
-        "epsilon": {
-            f"{d:g}": epsilon_of_units(spent, d) for d in sorted({delta, *CERTIFICATE_DELTAS})
-        },
+        "epsilon": {f"{d:g}": epsilon_of_units(spent, d) for d in deltas},
         "release": release.model_dump(mode="json", include=set(ReleaseSpec.model_fields)),
         "schema_sha256": hashlib.sha256(described).hexdigest(),
         "operations": [

@@ -3,6 +3,11 @@
 import os
 import signal
 
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.fresh_noise import FreshNoise
+
 # Tests run in several processes at once: more threads than cores only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -12,3 +17,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# `make test` tries the same examples in every run; `make test-random` searches for others. No example
+# has a time limit, because a busy machine is slow.
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", UNTIMED, derandomize=True)
+settings.register_profile("searching", UNTIMED, print_blob=True)
+settings.load_profile("repeatable")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch for privacy noise in tests that do not declare it."""
+    config.pluginmanager.register(FreshNoise())

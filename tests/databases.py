@@ -1,9 +1,13 @@
 """Databases for tests: one is migrated for each server, and copied from then on."""
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from functools import cache
+from uuid import UUID
 
-from sqlalchemy import URL, make_url, text
+from sqlalchemy import URL, Engine, make_url, text
 
 from service.db import migrate, open_engine
 
@@ -32,3 +36,28 @@ def on_server(server_url: str, statement: str) -> None:
             connection.execution_options(isolation_level="AUTOCOMMIT").execute(text(statement))
     finally:
         engine.dispose()
+
+
+@contextmanager
+def ledger_in_the_past(owner: Engine, population: UUID, by: timedelta) -> Iterator[None]:
+    """Date the entries that a ledger has by now earlier, as a superuser, for as long as this lasts.
+
+    Its chain does not verify meanwhile, because hashes cover the dates.
+    """
+    move = text(
+        "UPDATE ledger.audit SET at = at - :by WHERE account = :population AND seq <= :last"
+    )
+    with owner.connect() as connection:
+        count = text("SELECT max(seq) FROM ledger.audit WHERE account = :population")
+        last = connection.scalar(count, {"population": population})
+
+    def shift(by: timedelta) -> None:
+        with owner.begin() as connection:
+            connection.execute(text("SET LOCAL session_replication_role = replica"))
+            connection.execute(move, {"by": by, "population": population, "last": last})
+
+    shift(by)
+    try:
+        yield
+    finally:
+        shift(-by)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import httpx
 
 from service.embedded import find_free_port, wait_until
+from tests.patience import PATIENCE
 
 
 @contextmanager
@@ -26,7 +27,7 @@ def running_s3() -> Iterator[str]:
             return False
 
     try:
-        wait_until(answers, timeout=30, what="the S3 server")
+        wait_until(answers, timeout=PATIENCE, what="the S3 server")
         yield endpoint
     finally:
         process.terminate()

@@ -1,36 +1,70 @@
-"""`python -m worker`: a worker for jobs, for questions to released models, or for both."""
+"""`python -m worker`: a worker for releases, ingests, questions to released models, or all of them."""
 
 import argparse
+import sys
+import time
+
+from sqlalchemy.exc import OperationalError
+from structlog.typing import FilteringBoundLogger
 
 from service.config import Settings
-from service.doorbell import FAST, JOBS
+from service.crypto import WrongMasterKey
+from service.db import open_engine
+from service.doorbell import QUEUES
 from service.logging import build_logger
+from service.master_key import check_master_key
 from worker.app import create_app
+from worker.guarded import guarded
+
+RETRY_SECONDS = 1.0
+"""How long to wait for a database that does not answer before it is tried again."""
 
 
 def main() -> None:
     """Work until asked to stop."""
     parser = argparse.ArgumentParser(prog="python -m worker", description=__doc__)
-    parser.add_argument("--queue", choices=[JOBS, FAST, "all"], default="all")
+    parser.add_argument("--queue", choices=[*QUEUES, "all"], default="all")
     parser.add_argument("--concurrency", type=int, default=1, help="processes, each with one task")
     parser.add_argument(
         "--pool", choices=["prefork", "solo"], default="prefork", help="solo: one process per GPU"
     )
     given = parser.parse_args()
-    queues = f"{JOBS},{FAST}" if given.queue == "all" else given.queue
-    app = create_app(Settings(), build_logger())
-    app.worker_main(
-        [
-            "--quiet",
-            "worker",
-            f"--queues={queues}",
-            f"--concurrency={given.concurrency}",
-            f"--pool={given.pool}",
-            "--without-gossip",
-            "--without-mingle",
-            "--without-heartbeat",
-        ]
-    )
+    queues = ",".join(QUEUES) if given.queue == "all" else given.queue
+    settings, log = Settings(), build_logger()
+    try:
+        _refuse_wrong_master_key(settings, log)
+    except WrongMasterKey as refusal:
+        sys.exit(f"{type(refusal).__name__}: {refusal}")
+    # Before the pool's processes are forked: they share the way to the guard.
+    with guarded(log) as guard:
+        create_app(settings, log, guard).worker_main(
+            [
+                "--quiet",
+                "worker",
+                f"--queues={queues}",
+                f"--concurrency={given.concurrency}",
+                f"--pool={given.pool}",
+                "--without-gossip",
+                "--without-mingle",
+                "--without-heartbeat",
+            ]
+        )
+
+
+def _refuse_wrong_master_key(settings: Settings, log: FilteringBoundLogger) -> None:
+    """Check the master key; a database that does not answer is waited for, as the broker is."""
+    engine = open_engine(str(settings.database_url))
+    try:
+        while True:
+            try:
+                check_master_key(engine, settings.master_key_bytes)
+                return
+            except OperationalError as error:
+                log.warning("check_failed", check="master_key", error_type=type(error).__name__)
+                time.sleep(RETRY_SECONDS)
+    finally:
+        # Before processes are forked, which must not share connections.
+        engine.dispose()
 
 
 if __name__ == "__main__":

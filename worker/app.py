@@ -15,6 +15,7 @@ from service.config import Settings
 from service.doorbell import JOBS
 from service.embedded.tether import die_with_parent
 from worker import logs
+from worker.guarded import Guarded
 from worker.tasks import Station, register_tasks
 
 LONGEST_JOB_SECONDS = 7 * 24 * 3600
@@ -23,7 +24,7 @@ ANSWER_SECONDS = 60
 """How long an answer waits for the one who asked."""
 
 
-def create_app(settings: Settings, log: FilteringBoundLogger) -> Celery:
+def create_app(settings: Settings, log: FilteringBoundLogger, guard: Guarded) -> Celery:
     """An application with its tasks; connections are opened by the processes that run them."""
     broker = str(settings.broker_url)
     app = Celery("scrim", broker=broker, backend=broker, set_as_current=False)
@@ -45,7 +46,7 @@ def create_app(settings: Settings, log: FilteringBoundLogger) -> Celery:
         worker_enable_remote_control=False,
         worker_redirect_stdouts=False,
     )
-    register_tasks(app, Station(settings, log))
+    register_tasks(app, Station(settings, log, guard))
     _connect_signals(log)
     return app
 

@@ -1,13 +1,11 @@
 """The files of a release: written piece by piece, and stored under the hash of their content.
 
-Spreadsheets run a cell that begins like a formula, whoever wrote it. In CSV files such a text, be
-it a cell or the name of a column, gets an apostrophe in front, and so does one that would be
-mistaken for it; numbers are left alone. Parquet files hold every text as it is.
+In CSV files texts and column names are escaped for spreadsheets (synth/spec/csv_text.py). Parquet
+files hold every text as it is.
 """
 
 import csv
 import io
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ import pyarrow.parquet as pq
 from service.storage import Storage, StoredContent
 from synth.models.released import COLUMNS, AnswerTable
 from synth.run import Release
+from synth.spec.csv_text import FORMULA_STARTS, escaped
 from synth.spec.schema import CategoricalColumn, Column, Schema
 from synth.spec.two_level import LinkedSchema
 from synth.table import Chunk, write_csv, write_parquet
@@ -36,14 +35,11 @@ REPORT = "report.html"
 
 CSV_ESCAPING = {
     "prefix": "'",
-    "before": ["=", "+", "-", "@", "\t", "\r", "\n"],
+    "before": list(FORMULA_STARTS),
     "where": "texts and column names of CSV files that begin so, apart from plain numbers",
     "undo": "drop the first of the apostrophes that stand before one of these characters",
 }
 """What a certificate tells about the texts in CSV files."""
-
-_LIKE_A_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 _ROWS_AT_ONCE = 2**16
 _PIECE_BYTES = 2**20
@@ -101,13 +97,6 @@ def with_numbered_groups(schema: LinkedSchema, rows: Chunk) -> tuple[Schema, Chu
 def store(storage: Storage, pieces: Iterable[bytes], media_type: str) -> Written:
     """Store one artifact under the hash of its content."""
     return Written(storage.write_content("artifacts", pieces), media_type)
-
-
-def escaped(text: str) -> str:
-    """A text that no spreadsheet takes for a formula; different texts stay different."""
-    if not _LIKE_A_FORMULA.match(text) or _NUMBER.fullmatch(text):
-        return text
-    return "'" + text
 
 
 def rows_as_csv(schema: Schema, rows: Chunk) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import numpy as np
 
-from service.crypto import decrypt_pieces, encrypt_pieces
+from service.crypto import Unreadable, decrypt_pieces, encrypt_pieces
 from service.datasets.repository import object_prefix
 from service.storage import Storage
 from synth.table import Chunk, chunk_from_bytes, chunk_to_bytes
@@ -46,8 +46,13 @@ class Shelf:
         return StoredChunks(self, table, count)
 
     def read_one(self, table: str, number: int) -> Chunk:
-        """One chunk of a table."""
-        return chunk_from_bytes(self._get(f"{table}/{number}"))
+        """One chunk of a table; Unreadable if it is missing or was changed."""
+        try:
+            return chunk_from_bytes(self._get(f"{table}/{number}"))
+        except FileNotFoundError:
+            # Without its manifest as well, the storage as a whole is away, which is an outage.
+            self.counts()
+            raise Unreadable("a chunk of the rows is missing") from None
 
     def seal(self, counts: dict[str, int]) -> None:
         """Write down how many chunks each table has."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 Label = Literal[
+    "before-claim",
     "before-commit",
     "after-commit",
     "during-ingest",

@@ -3,6 +3,7 @@
 JobStopped
 ├── LeaseLost    another worker took over, or the service closed the job: say nothing, do nothing
 ├── Cancelled    somebody asked for it
+├── OutOfMemory  the job needs more memory than it may use: it is resumed a few times
 └── Abandoned    something we depend on failed: the reaper has the job resumed from its journal
 """
 
@@ -39,9 +40,15 @@ class Cancelled(JobStopped):
     """Somebody asked for it."""
 
 
+class OutOfMemory(JobStopped):
+    """The job needs more memory than it may use."""
+
+
 class Abandoned(JobStopped):
     """Something we depend on failed."""
 
 
-RESUMED: tuple[type[Exception], ...] = (Abandoned, *OUTAGES)
+RESUMED: tuple[type[Exception], ...] = (Abandoned, OutOfMemory, *OUTAGES)
 """After these the reaper has the job tried again."""
+STOPPED: tuple[type[Exception], ...] = (LeaseLost, *RESUMED)
+"""These end an attempt, and not the release."""

@@ -47,7 +47,7 @@ class TablePlan:
     identifier: str | None = None
     max_rows: int = 1
     group_key: str | None = None
-    """Every row must also tell the group it belongs to."""
+    """The key of the group that every row must name, where owners are people in groups."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +181,7 @@ def _store(context: Context, order: _Order, plan: TablePlan, check: Callable[[],
         schema=plan.schema,
         identifier=plan.identifier,
         max_rows=plan.max_rows,
+        group=plan.group_key,
         check=check,
     )
 

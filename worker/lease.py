@@ -28,6 +28,8 @@ from service.work import unit_of_work
 from worker.errors import OUTAGES, LeaseLost
 
 BEATS_PER_LEASE = 3
+_AT_ONCE_SECONDS = 1e-3
+_WAITED_OUT: tuple[type[Exception], ...] = (*OUTAGES, MemoryError)
 
 _EPOCH = text("SELECT lease_epoch FROM ledger.reservation WHERE release_id = :id")
 _TRY_LOCK = text("SELECT pg_try_advisory_lock(:key)")
@@ -50,13 +52,16 @@ class Lease(Protocol):
     def require(self, session: Session) -> None:
         """Raise LeaseLost if somebody else holds it by now."""
 
+    def let_go(self, session: Session) -> bool:
+        """Leave the job to the next worker, in this transaction. False: it is another's already."""
+
     def end(self, session: Session) -> None:
         """Give it up with the end of the job, in the same transaction; or raise LeaseLost."""
 
 
-def holder() -> str:
-    """How this process calls itself in a lease."""
-    return f"{socket.gethostname()[:100]}:{os.getpid()}"
+def holder(process: int) -> str:
+    """The name of a process of this machine in a lease."""
+    return f"{socket.gethostname()[:100]}:{process}"
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ class ReleaseLease:
     @classmethod
     def claim(cls, session: Session, release_id: UUID, *, engine: Engine, seconds: float) -> Self:
         """Take the lease; LeaseHeld while another one is live, Closed if the job is over."""
-        epoch = ledger.claim(session, release_id, holder=holder(), lease_seconds=seconds)
+        epoch = ledger.claim(session, release_id, holder=holder(os.getpid()), lease_seconds=seconds)
         return cls(engine, release_id, epoch, seconds)
 
     def renew(self) -> bool:
@@ -85,6 +90,12 @@ class ReleaseLease:
         """Raise LeaseLost if the epoch has moved on."""
         if session.scalar(_EPOCH, {"id": self.release_id}) != self.epoch:
             raise LeaseLost
+
+    def let_go(self, session: Session) -> bool:
+        """Let the lease run out at once."""
+        return ledger.heartbeat(
+            session, self.release_id, epoch=self.epoch, lease_seconds=_AT_ONCE_SECONDS
+        )
 
     def end(self, session: Session) -> None:
         """Close the reservation: what was not spent goes back."""
@@ -146,6 +157,10 @@ class DryRunLease:
     def require(self, session: Session) -> None:
         """Two dry runs at once would do no harm."""
 
+    def let_go(self, session: Session) -> bool:
+        """The lock goes with its connection."""
+        return True
+
     def end(self, session: Session) -> None:
         """The lock goes with its connection."""
 
@@ -153,7 +168,8 @@ class DryRunLease:
 class Ticker:
     """Does something at a steady pace, in a thread of its own, until it answers False.
 
-    An outage is waited out: whoever cannot reach the database can commit nothing either.
+    An outage is waited out, and so is a moment without memory: a process that cannot reach the
+    database can commit nothing either.
     """
 
     def __init__(
@@ -191,7 +207,7 @@ class Ticker:
             try:
                 if self._action():
                     continue
-            except OUTAGES as error:
+            except _WAITED_OUT as error:
                 self._log.warning("beat_failed", error_type=type(error).__name__)
                 continue
             except Exception as error:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from service.context import Context
 from service.releases import repository
+from service.releases.artifacts import read_artifact
 from service.releases.schemas import Question
 from synth.models.released import COLUMNS, ReleasedModel
 from synth.spec.two_level import LinkedSchema
@@ -42,7 +43,7 @@ class ModelShelf:
             artifact = repository.artifact(work.session, release_id, MODEL)
         found = self._models.get(artifact.sha256)
         if found is None:
-            content = b"".join(self._context.storage.read(artifact.object_key))
+            content = b"".join(read_artifact(self._context, artifact))
             found = self._models[artifact.sha256] = ReleasedModel.from_bytes(content)
         self._models.move_to_end(artifact.sha256)
         while len(self._models) > MODELS_KEPT:

@@ -27,6 +27,7 @@ def keep_bounded_rows(
     schema: Schema,
     identifier: str,
     max_rows: int,
+    group: str | None = None,
     check: Callable[[], None],
 ) -> int:
     """Store the chosen rows of a table; returns in how many chunks. Refuses rows without owner."""
@@ -46,7 +47,8 @@ def keep_bounded_rows(
     def chosen() -> Iterator[Chunk]:
         for share in range(shares):
             table = Table(schema, Share(stored, identifier, share, shares, check))
-            yield from limit_rows(table, identifier, max_rows, choice_of_rows(shelf)).chunks()
+            key = choice_of_rows(shelf)
+            yield from limit_rows(table, identifier, max_rows, key, group=group).chunks()
 
     written = shelf.write(name, chosen())
     shelf.remove(staged)

@@ -22,16 +22,15 @@ from sqlalchemy.orm import Session
 from service.config import Settings
 from service.context import Context, open_context
 from service.datasets import ingest, repository
-from service.doorbell import INGEST, JOBS, RUN
+from service.doorbell import INGEST, JOBS, RUN, UPLOADS
 from service.ledger import repository as ledger
 from service.ledger.errors import LeaseHeld
 from service.logging import build_logger, trace_of
 from service.releases import progress
 from worker import logs
-from worker.attempts import count_attempts
 from worker.lease import DryRunLease
 from worker.leftovers import delete_leftovers
-from worker.problems import problem
+from worker.problems import gave_up
 from worker.uploads import delete_uploads
 
 AT_ONCE = 500
@@ -40,12 +39,14 @@ LEFTOVERS_EVERY_SECONDS = 3600.0
 DAY_SECONDS = 86400.0
 
 _WAITING = text("""
-    SELECT r.id, r.dry_run, r.cancel_requested
+    SELECT r.id, r.dry_run, r.cancel_requested, r.lost_attempts,
+        r.state = 'running' AND r.rang_at <= r.turn_at AS is_interrupted
     FROM release AS r LEFT JOIN ledger.reservation AS v ON v.release_id = r.id
     WHERE r.state IN ('queued', 'running')
+        AND (r.resume_at IS NULL OR r.resume_at <= clock_timestamp() OR r.cancel_requested)
         AND (r.dry_run OR v.state = 'open'
              AND (v.lease_until IS NULL OR v.lease_until <= clock_timestamp()))
-    ORDER BY r.rang_at NULLS FIRST LIMIT :limit
+    ORDER BY is_interrupted DESC, r.rang_at NULLS FIRST LIMIT :limit
 """)
 _RING = text("""
     UPDATE release SET rang_at = clock_timestamp()
@@ -73,7 +74,7 @@ class ReaperSettings(Settings):
     ring_seconds: Annotated[float, Field(gt=0)] = 30.0
     """How long a ring may stay without an answer before it is repeated."""
     max_attempts: Annotated[int, Field(ge=1)] = 10
-    """How many workers may start on a job before it is given up."""
+    """How many workers a job may lose before it is given up. Outages do not count."""
     leftover_seconds: Annotated[float, Field(gt=0)] = DAY_SECONDS
     """How long an object that nothing refers to may stay before it counts as left behind."""
 
@@ -122,41 +123,39 @@ class Reaper:
             datasets = ingest.abandoned(work.session, limit=AT_ONCE)
         releases = [row for row in releases if not self._end_release(row)]
         datasets = [each for each in datasets if not self._give_up_dataset(each)]
-        # If each job that waits may have its message in the queue, the workers are busy and no ring
-        # was lost. A message that comes twice does no harm, but they must not pile up.
-        if self._context.doorbell.depth(JOBS) >= len(releases) + len(datasets):
-            return
-        for row in releases:
+        # Workers do not resume a release before it was rung for. As for the others: where each has
+        # a message in its queue, the workers are busy and no ring was lost. A message too many does
+        # no harm, but they must not pile up.
+        doorbell = self._context.doorbell
+        interrupted = [row for row in releases if row.is_interrupted]
+        others = [row for row in releases if not row.is_interrupted]
+        missing = max(0, len(others) - doorbell.depth(JOBS))
+        for row in (*interrupted, *others[:missing]):
             self._ring_for_release(row.id)
-        for dataset_id in datasets:
-            self._ring_for_dataset(dataset_id)
+        if doorbell.depth(UPLOADS) < len(datasets):
+            for dataset_id in datasets:
+                self._ring_for_dataset(dataset_id)
 
     def _end_release(self, row: Row[Any]) -> bool:
         """End a release that was cancelled, or tried too often; False if it should go on."""
-        with self._context.transaction() as work:
-            attempts = count_attempts(work.session, row.id)
-        if not row.cancel_requested and attempts < self._max_attempts:
+        if not row.cancel_requested and row.lost_attempts < self._max_attempts:
             return False
         try:
             with self._context.transaction() as work:
                 if not row.dry_run:
                     ledger.close_unclaimed(work.session, row.id)
-                state = self._finish(work.session, row, attempts)
+                state = self._finish(work.session, row)
         except LeaseHeld:
             return False
         self._context.log.info("release_ended", release_id=row.id, state=state)
         self._context.advance_anchor()
         return True
 
-    def _finish(self, session: Session, row: Row[Any], attempts: int) -> str:
+    def _finish(self, session: Session, row: Row[Any]) -> str:
         if row.cancel_requested:
             progress.finish(session, row.id, "cancelled")
             return "cancelled"
-        detail = (
-            f"{attempts} workers started on this release and none came to its end; what it spent "
-            "stays spent, the rest was given back. Ask whoever runs the workers"
-        )
-        progress.finish(session, row.id, "failed", error=problem("gave-up", detail))
+        progress.finish(session, row.id, "failed", error=gave_up(row.lost_attempts))
         return "failed"
 
     def _give_up_dataset(self, dataset_id: UUID) -> bool:

@@ -12,24 +12,28 @@ from datetime import UTC
 from typing import Any, Literal
 from uuid import UUID
 
+import torch
 from sqlalchemy.orm import Session
 from structlog.typing import FilteringBoundLogger
 
 from service.context import Context
+from service.crypto import Unreadable
 from service.ledger.errors import Closed, LeaseHeld
 from service.logging import trace_of
 from service.releases import progress, repository
 from service.releases.progress import FINAL_STATES
 from synth.privacy.journal import Journal, JournalMismatch, MemoryJournal
-from synth.run import Progress, run
+from synth.run import Progress, Release, run
 from synth.spec.errors import PublicDataTooFar, SpecError
 from worker import certificate, report
 from worker.artifacts import CERTIFICATE, HTML, JSON, REPORT, Written, store, write_artifacts
 from worker.attempts import count_attempts
 from worker.crash import crash_at
-from worker.errors import OUTAGES, RESUMED, Cancelled, LeaseLost
+from worker.departure import leave
+from worker.errors import OUTAGES, RESUMED, STOPPED, Cancelled, LeaseLost, OutOfMemory
 from worker.journal import LedgerJournal
 from worker.lease import DryRunLease, Lease, ReleaseLease, kept
+from worker.memory import is_out_of_memory, limited_memory
 from worker.orders import Order, load_order
 from worker.pretrained import StoredCache
 from worker.problems import problem
@@ -59,20 +63,22 @@ class _Ending:
     progress: Progress | None = None
 
 
-def run_release(context: Context, release_id: UUID) -> None:
-    """Carry out a release, unless another worker has it or it is over."""
+def run_release(context: Context, release_id: UUID) -> bool:
+    """Carry out a release. False: there was nothing to do, another worker has it or it is over."""
     log = context.log.bind(release_id=str(release_id))
     try:
         # First of all: a database that is older than its anchor would charge budget twice.
         context.check_anchor()
         with _claimed(context, release_id, log) as attempt:
-            if attempt is not None:
-                _carry_out(attempt)
+            if attempt is None:
+                return False
+            _try(attempt)
     except LeaseLost:
         log.info("release_lease_lost")
     except RESUMED as error:
         cause = error.__cause__ or error
         log.warning("release_abandoned", error_type=type(cause).__name__, trace=trace_of(error))
+    return True
 
 
 @contextmanager
@@ -131,6 +137,15 @@ def _started(context: Context, release_id: UUID, claim: Callable[[Session], Leas
     return True
 
 
+def _try(attempt: _Attempt) -> None:
+    """Carry the release out, or leave it to the next attempt."""
+    try:
+        _carry_out(attempt)
+    except STOPPED as error:
+        leave(attempt.context, attempt.release_id, attempt.lease, cause=error)
+        raise
+
+
 def _carry_out(attempt: _Attempt) -> None:
     log = attempt.log
     log.info("release_started")
@@ -138,18 +153,25 @@ def _carry_out(attempt: _Attempt) -> None:
         attempt.lease.renew, seconds=attempt.context.settings.lease_seconds, log=log
     ) as check:
         try:
-            ending = _compute(attempt, check)
+            with limited_memory(attempt.context.settings.worker_memory_bytes):
+                ending = _compute(attempt, check)
         except Cancelled:
             ending = _Ending("cancelled")
         except PublicDataTooFar as error:
+            # The message holds a noisy value. It is anchored before anyone can see it, too.
+            attempt.context.advance_anchor()
             ending = _Ending("failed", error=problem("public-data-too-far", str(error)))
         except SpecError as error:
             ending = _Ending("failed", error=problem("cannot-work", str(error)))
         except JournalMismatch as error:
             ending = _Ending("failed", error=_cannot_resume(error, log))
+        except Unreadable as error:
+            ending = _Ending("failed", error=_damaged(error, log))
         except Exception as error:
-            if isinstance(error, (LeaseLost, *RESUMED)):
+            if isinstance(error, STOPPED):
                 raise
+            if is_out_of_memory(error):
+                raise OutOfMemory from error
             ending = _Ending("failed", error=_internal(error, log))
         state = _end(attempt, ending)
     log.info("release_finished", state=state)
@@ -162,18 +184,7 @@ def _compute(attempt: _Attempt, check: Callable[[], None]) -> _Ending:
     order = load_order(context, attempt.release_id)
     reporter = Reporter(context, attempt.release_id, attempt.lease, check)
     with reporter.ticking():
-        release = run(
-            order.spec,
-            order.open_table(),
-            attempt.journal,
-            reporter,
-            protection=order.subject.protection,
-            delta=order.delta,
-            public=order.open_public(),
-            seed=order.seed,
-            device=context.settings.device,
-            cache=StoredCache(context.storage),
-        )
+        release = _run_where_it_fits(attempt, order, reporter)
         reporter.check()
         # What was spent is anchored before anybody can see what it bought.
         context.advance_anchor()
@@ -195,6 +206,32 @@ def _compute(attempt: _Attempt, check: Callable[[], None]) -> _Ending:
         reporter.check()
     crash_at("after-artifacts-before-finish")
     return _Ending("succeeded", artifacts=artifacts, progress=reporter.newest)
+
+
+def _run_where_it_fits(attempt: _Attempt, order: Order, reporter: Reporter) -> Release:
+    """Run the mechanism on the device of the settings, or on the CPU if that has too little memory."""
+    try:
+        return _run(attempt, order, reporter, device=attempt.context.settings.device)
+    except torch.OutOfMemoryError:
+        attempt.log.warning("device_too_small")
+    return _run(attempt, order, reporter, device="cpu")
+
+
+def _run(attempt: _Attempt, order: Order, reporter: Reporter, *, device: str) -> Release:
+    """Run the mechanism from the journal: nothing that is in it is charged again."""
+    return run(
+        order.spec,
+        order.open_table(),
+        attempt.journal,
+        reporter,
+        protection=order.subject.protection,
+        delta=order.delta,
+        public=order.open_public(),
+        seed=order.seed,
+        device=device,
+        cache=StoredCache(attempt.context.storage),
+        check=reporter.check,
+    )
 
 
 def _about(context: Context, order: Order, artifacts: Mapping[str, Written]) -> report.About:
@@ -269,6 +306,17 @@ def _cannot_resume(error: JournalMismatch, log: FilteringBoundLogger) -> dict[st
         "cannot-resume",
         "this release was interrupted, and the worker that resumed it came to other questions or "
         "other rows than its journal holds; what it spent stays spent, the rest was given back",
+    )
+
+
+def _damaged(error: Unreadable, log: FilteringBoundLogger) -> dict[str, Any]:
+    """The stored rows do not decrypt, or some of them are missing."""
+    log.error("dataset_damaged", error_type=type(error).__name__, trace=trace_of(error))
+    return problem(
+        "dataset-damaged",
+        "the stored rows of a dataset are damaged or missing; what this release spent stays spent, "
+        "the rest was given back. Restore the objects from a backup, or upload the rows again as a "
+        "new dataset",
     )
 
 

@@ -12,7 +12,9 @@ from structlog.typing import FilteringBoundLogger
 from service.config import Settings
 from service.context import Context, open_context
 from service.doorbell import ANSWER, INGEST, RUN, SAMPLE
+from service.errors import ArtifactDamaged
 from service.logging import trace_of
+from worker.guarded import Guarded
 
 if TYPE_CHECKING:
     from worker.models import ModelShelf
@@ -25,8 +27,9 @@ class CouldNotAnswer(Exception):
 class Station:
     """What the tasks of one process share, opened by the first of them: never before a fork."""
 
-    def __init__(self, settings: Settings, log: FilteringBoundLogger) -> None:
+    def __init__(self, settings: Settings, log: FilteringBoundLogger, guard: Guarded) -> None:
         self.log = log
+        self.guard = guard
         self._settings = settings
         self._held = ExitStack()
 
@@ -49,11 +52,12 @@ def register_tasks(app: Celery, station: Station) -> None:
     question = _registrar(app, ignore_result=False)
 
     @job(RUN)
-    def run_release(release_id: str) -> None:
-        from worker.releases import run_release
+    def run_release(_release_id: str) -> None:
+        from worker.turns import take_turn
 
+        # The id says who rang. Which release is next is decided now, not when it was queued.
         with _logged(station.log, RUN):
-            run_release(station.context, UUID(release_id))
+            take_turn(station.context, station.guard)
 
     @job(INGEST)
     def ingest_dataset(dataset_id: str) -> None:
@@ -86,5 +90,8 @@ def _logged(log: FilteringBoundLogger, task: str) -> Iterator[None]:
     """Log an error by its type and place, and swallow it: Celery would write its message down."""
     try:
         yield
+    except ArtifactDamaged:
+        # Logged where it was found; the service answers with the same problem.
+        raise
     except Exception as error:
         log.error("task_failed", task=task, error_type=type(error).__name__, trace=trace_of(error))

@@ -15,7 +15,7 @@ WORKLOAD = [{"type": "marginals", "k": 2}]
 def free_answers(stack: Stack) -> None:
     """One release, asked for answers and for rows, by one analyst and by several."""
     rows = []
-    with stack.worker("jobs"):
+    with stack.worker("all"):
         release = _released(stack)
     with stack.worker("fast"):
         for title, part, body in (

@@ -146,6 +146,7 @@ def running_stack(*, max_upload_bytes: int) -> Iterator[Stack]:
             "SCRIM_MAX_CONNECTIONS": "2000",
             "SCRIM_MAX_REQUESTS_PER_KEY": "2000",
             "SCRIM_MAX_UPLOAD_BYTES": str(max_upload_bytes),
+            "SCRIM_MAX_QUEUED_RELEASES": "1000000",
         }
         app, owner = open_engine(app_url, pool_size=10), open_engine(postgres.url, pool_size=10)
         with unit_of_work(app) as work:

@@ -28,7 +28,7 @@ SCHEMA = {
 def upload_and_ingest(stack: Stack, mebibytes: int) -> None:
     """Send a table as fast as the service takes it, then wait until a worker has read it."""
     dataset = stack.dataset(stack.population(1.0), SCHEMA)
-    with stack.worker("jobs") as worker, watched_memory(worker) as worker_memory:
+    with stack.worker("ingest") as worker, watched_memory(worker) as worker_memory:
         with watched_memory(stack.process) as service_memory:
             start = time.perf_counter()
             answer = asyncio.run(_upload(stack, dataset, mebibytes))

@@ -51,7 +51,7 @@ def create(
 
 @app.command("list")
 def list_populations(as_json: AsJson = False) -> None:
-    """All populations with their budgets."""
+    """All populations with their budgets: live to curators, to others as of the last midnight."""
     with connected() as client:
         populations = list(client.populations.list())
     if as_json:
@@ -61,11 +61,15 @@ def list_populations(as_json: AsJson = False) -> None:
         ["id", "name", "unit", "rho cap", "spent", "reserved", "left", "epsilon spent", "delta"],
         map(_row, populations),
     )
+    if populations and (as_of := populations[0].budget.as_of):
+        note(
+            f"Balances as of {as_of:%Y-%m-%d %H:%M} UTC; keys with the scope curator see them live"
+        )
 
 
 @app.command()
 def show(population: PopulationName, as_json: AsJson = False) -> None:
-    """One population with its budget."""
+    """One population with its budget: live to curators, to others as of the last midnight."""
     with connected() as client:
         found = find(population, client.populations.list(), what="population")
         show_record(client.populations.get(found.id), as_json=as_json)

@@ -142,8 +142,18 @@ def cancel(release_id: ReleaseId, as_json: AsJson = False) -> None:
         release = client.releases.cancel(release_id)
     if as_json:
         show_json(release)
-    stopping = "" if release.is_over else "; it stops at its next step"
+    stopping = "" if release.is_over else "; it stops within seconds"
     note(f"Release is {release.state}{stopping}.")
+
+
+@app.command()
+def resume(release_id: ReleaseId, as_json: AsJson = False) -> None:
+    """Resume a failed release from its journal, at no further cost (needs an admin key)."""
+    with connected() as client:
+        release = client.releases.resume(release_id)
+    if as_json:
+        show_json(release)
+    note(f"Release is {release.state}.")
 
 
 @app.command()

@@ -54,10 +54,10 @@ CurrentSession = Annotated[Session, Depends(current_session)]
 
 def signed_in(request: Request, session: CurrentSession, context: Services) -> Visitor:
     """The visitor, whose key still works and is not used too often."""
-    if session.key_id is None:
+    if session.id is None:
         raise SignInNeeded
     with context.transaction() as work:
-        key = repository.find_working(work.session, session.key_id)
+        key = repository.find_signed_in(work.session, session.id)
     if key is None:
         raise SignInNeeded
     allow_body(request, min(FORM_BYTES, context.settings.max_body_bytes))

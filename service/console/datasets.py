@@ -106,7 +106,12 @@ async def upload(
         raise Invalid("choose a file to upload")
     table: Any = form.fields.get("table") or None
     await uploads.receive(
-        context, dataset_id, form.content(), table=table, media_type=_media_type_of(form.filename)
+        context,
+        dataset_id,
+        form.content(),
+        caller=caller,
+        table=table,
+        media_type=_media_type_of(form.filename),
     )
     return RedirectResponse(f"/console/datasets/{dataset_id}", status_code=303)
 

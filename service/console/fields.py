@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from service.console.forms import Form, number
+from service.console.forms import Form, load_json, number
 
 Kind = Literal["integer", "number", "choice", "flag", "sets", "json"]
 
@@ -109,7 +109,7 @@ def _read(kind: Kind, text: str) -> Any:
         return [[name.strip() for name in line.split(",")] for line in text.splitlines() if line]
     if kind == "json":
         try:
-            return json.loads(text)
+            return load_json(text)
         except ValueError:
             return text
     return text if kind == "choice" else number(text)

@@ -1,6 +1,7 @@
 """What people fill in, and how it becomes the bodies that the API's own models check."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -13,8 +14,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from service.bodies import MAX_FORM_FIELDS, SMALL
 from service.errors import FieldError, IdempotencyKeyReused, Invalid, Problem
+from service.idempotency import LONGEST_KEY
 
 Body = TypeVar("Body")
+# Without leading zeros, so that no two names have the same place.
+_PLACE = re.compile(r"0|[1-9][0-9]{0,5}")
 
 
 class Form:
@@ -41,7 +45,7 @@ class Form:
         """The numbers n for which there are fields `prefix`n.something, in order."""
         starts = (name.partition(".")[0] for name in self._values if "." in name)
         found = {each.removeprefix(prefix) for each in starts if each.startswith(prefix)}
-        return sorted(int(number) for number in found if number.isdecimal())
+        return sorted(place for each in found if (place := place_of(each)) is not None)
 
     def replacing(self, prefix: str, pairs: Sequence[tuple[str, str]]) -> "Form":
         """The form with these fields instead of its own numbered ones."""
@@ -69,7 +73,15 @@ def _parsed_form(content: bytes) -> Form:
         raise Invalid("the form cannot be read; send it in UTF-8") from None
     except ValueError:
         raise Invalid(f"a form may have at most {MAX_FORM_FIELDS:,} fields") from None
+    if any("\0" in part for pair in pairs for part in pair):
+        # No name or text of ours may hold one: Postgres cannot store it.
+        raise Invalid("a field of the form contains a NUL character; remove it")
     return Form(pairs)
+
+
+def place_of(text: str) -> int | None:
+    """The place of a row in a form, as a name or a button has it; None if it is none."""
+    return int(text) if _PLACE.fullmatch(text) else None
 
 
 def number(text: str) -> int | float | str:
@@ -87,10 +99,21 @@ def given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in ("", None, [], {})}
 
 
+def load_json(text: str) -> Any:
+    """What JSON means; ValueError if it is none, is nested too deeply, or holds half a character."""
+    try:
+        content = json.loads(text)
+        # Half a surrogate pair is valid JSON, but no text that could be stored or shown.
+        json.dumps(content, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+    return content
+
+
 def parsed_json(text: str, *, loc: Sequence[str]) -> Any:
     """What a box with JSON holds."""
     try:
-        return json.loads(text)
+        return load_json(text)
     except ValueError:
         message = "must be valid JSON"
         raise Invalid(
@@ -117,4 +140,4 @@ def repeat_key(form: Form | None = None, problem: Problem | None = None) -> str:
     """
     is_used = problem is not None and problem.type == f"/problems/{IdempotencyKeyReused.type}"
     known = form.text("repeat_key") if form is not None and not is_used else ""
-    return known or uuid4().hex
+    return known if 0 < len(known) <= LONGEST_KEY else uuid4().hex

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from service.console.words import (
     describe_column,
@@ -23,6 +25,8 @@ from service.errors import Problem
 from synth.spec.budget import UNITS_PER_RHO, epsilon_of_units
 
 _HERE = Path(__file__).parent
+_CODE = re.compile(r"`([^`]+)`")
+_STRONG = re.compile(r"\*\*([^*]+)\*\*")
 MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -36,15 +40,30 @@ def page(
 ) -> HTMLResponse:
     """A page, or a part of one."""
     session = getattr(request.state, "session", None)
-    shared = {
-        "visitor": getattr(request.state, "visitor", None),
-        "token": "" if session is None else session.token,
-        "path": request.url.path,
-        "problem": problem,
-        "faults": faults_of(problem),
-    }
-    content = environment().get_template(template).render(shared | values)
+    content = rendered(
+        template,
+        visitor=getattr(request.state, "visitor", None),
+        token="" if session is None else session.token,
+        path=request.url.path,
+        problem=problem,
+        **values,
+    )
     return HTMLResponse(content, status_code=status)
+
+
+def rendered(
+    template: str,
+    *,
+    path: str,
+    visitor: object = None,
+    token: str = "",
+    problem: Problem | None = None,
+    **values: Any,
+) -> str:
+    """A template with its values; those that the layout needs have defaults."""
+    shared = {"visitor": visitor, "token": token, "path": path, "problem": problem}
+    shared |= {"faults": faults_of(problem)}
+    return environment().get_template(template).render(shared | values)
 
 
 def faults_of(problem: Problem | None) -> dict[str, str]:
@@ -76,6 +95,7 @@ def environment() -> Environment:
         "settings": describe_settings,
         "title": describe_workload,
         "fixed": fixed,
+        "marked": marked,
     }
     made.globals["static"] = static_address
     return made
@@ -117,6 +137,13 @@ def epsilon(rho: float, delta: float) -> str:
         return "0"
     digit = 10 ** (math.floor(math.log10(exact)) - 2)
     return amount(math.ceil(exact / digit - 1e-9) * digit)
+
+
+def marked(text: str) -> Markup:
+    """A text of the API's documentation: paragraphs, with `code` and **strong** words."""
+    html = str(escape(text.strip()))
+    html = _STRONG.sub(r"<strong>\1</strong>", _CODE.sub(r"<code>\1</code>", html))
+    return Markup("".join(f"<p>{each}</p>" for each in html.split("\n\n") if each))
 
 
 def whole(value: int) -> str:

@@ -11,6 +11,7 @@ from uuid import UUID
 from service.context import Context
 from service.errors import NotFound
 from service.releases import repository
+from service.releases.artifacts import read_artifact
 from service.releases.schemas import ModelAnswer
 from synth.spec.schema import Schema
 
@@ -51,7 +52,7 @@ def read_answers(context: Context, release_id: UUID) -> list[ModelAnswer]:
         except NotFound:
             return []
     end = min(artifact.size, LARGEST_READ)
-    text = b"".join(context.storage.read(artifact.object_key, end=end)).decode("utf-8", "replace")
+    text = b"".join(read_artifact(context, artifact, end=end)).decode("utf-8", "replace")
     whole = text if end == artifact.size else text[: text.rfind("\n") + 1]
     return [_answer(row) for row in csv.DictReader(io.StringIO(whole))]
 

@@ -87,7 +87,7 @@ def _shown(
     **values: Any,
 ) -> Response:
     entries = None
-    if "curator" in caller.scopes:
+    if caller.is_curator:
         paging = Paging(limit=LEDGER_LINES, cursor=cursor)
         entries = ledger.list_entries(population_id, caller, context, paging)
     return page(

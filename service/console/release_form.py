@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from service.console.fields import Field, fields_of, filled, values_of
-from service.console.forms import Form, given, number
+from service.console.forms import Form, given, number, place_of
 from synth.spec.catalogue import CatalogueEntry, catalogue
 from synth.spec.release import ReleaseRequest
 from synth.spec.workload import WorkloadItem
@@ -68,8 +68,9 @@ def changed(form: Form, action: str) -> Form:
     """The form after a button that adds or removes an item of the workload."""
     rows = items_of(form)
     verb, _, place = action.partition(":")
-    if verb == "remove" and place.isdecimal() and len(rows) > 1:
-        rows = [row for number, row in enumerate(rows) if number != int(place)]
+    if verb == "remove" and len(rows) > 1:
+        removed = place_of(place)
+        rows = [row for number, row in enumerate(rows) if number != removed]
     pairs = [(f"w{number}.type", row.type) for number, row in enumerate(rows)]
     pairs += [
         (f"w{number}.{field.name}", field.value)

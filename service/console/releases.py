@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse
 from pydantic import TypeAdapter
 
 from service.console import plots, release_form
-from service.console.access import Analyst, Curator, Posted, Reader
+from service.console.access import Admin, Analyst, Curator, Posted, Reader
 from service.console.forms import Form, number, repeat_key, validated
 from service.console.pages import page
 from service.console.route import ConsoleRoute, explained
@@ -18,16 +18,18 @@ from service.datasets import endpoints as datasets
 from service.datasets import repository as dataset_rows
 from service.datasets.schemas import schema_of
 from service.dependencies import Pages, Services
-from service.errors import Problem
+from service.errors import ArtifactDamaged, Problem
 from service.keys.schemas import Caller
 from service.pagination import LARGEST_LIMIT, Paging
 from service.populations import endpoints as populations
 from service.releases import endpoints as api
 from service.releases import repository as releases
-from service.releases.endpoints import ArtifactName, ReleaseId
+from service.releases.endpoints import ArtifactName, Feed, ReleaseId
 from service.releases.progress import FINAL_STATES
+from service.releases.resumption import is_resumable
 from service.releases.schemas import (
     MAX_SAMPLE_ROWS,
+    ModelAnswer,
     ModelAnswers,
     Question,
     ReleaseView,
@@ -95,10 +97,11 @@ def watch(
     release_id: ReleaseId,
     caller: Reader,
     context: Services,
+    feed: Feed,
     last_event_id: Annotated[int, Header(ge=0, lt=2**63)] = 0,
 ) -> Response:
     """Follow a release, as the API does it."""
-    return api.watch(release_id, caller, context, last_event_id)
+    return api.watch(release_id, caller, context, feed, last_event_id)
 
 
 @router.post("/{release_id}/publish")
@@ -112,6 +115,13 @@ def publish(release_id: ReleaseId, caller: Curator, form: Posted, context: Servi
 def cancel(release_id: ReleaseId, caller: Curator, form: Posted, context: Services) -> Response:
     """Give a release up."""
     api.cancel(release_id, caller, context)
+    return RedirectResponse(f"/console/releases/{release_id}", status_code=303)
+
+
+@router.post("/{release_id}/resume")
+def resume(release_id: ReleaseId, caller: Admin, form: Posted, context: Services) -> Response:
+    """Resume a failed release."""
+    api.resume(release_id, caller, context)
     return RedirectResponse(f"/console/releases/{release_id}", status_code=303)
 
 
@@ -174,12 +184,14 @@ def _shown(
     release = api.show(release_id, caller, context)
     problem = None if error is None else explained(request, error)
     schema = _released_schema(context, release)
-    released = plots.read_answers(context, release_id) if release.state == "succeeded" else []
+    released, damage = _released_answers(request, context, release)
+    shown = problem or damage
     return page(
         request,
         "release.html",
-        status=200 if problem is None else problem.status,
+        status=200 if shown is None else shown.status,
         problem=problem,
+        damage=damage,
         release=release,
         is_over=release.state in FINAL_STATES,
         population=populations.show(release.population_id, caller, context),
@@ -188,6 +200,8 @@ def _shown(
         released=released[:MOST_LINES],
         columns=list(schema.sizes),
         can_ask=_can_ask(release, caller),
+        can_resume="admin" in caller.scopes
+        and is_resumable(release.state, (release.error or {}).get("type")),
         has_rows=release_form.entries()[release.mechanism["name"]].releases_rows,
         asked=asked or [],
         answers=None if answers is None else answers.items,
@@ -195,6 +209,18 @@ def _shown(
         most_lines=MOST_LINES,
         most_sample_rows=MAX_SAMPLE_ROWS,
     )
+
+
+def _released_answers(
+    request: Request, context: Context, release: ReleaseView
+) -> tuple[list[ModelAnswer], Problem | None]:
+    """The first released answers, or what is wrong with their file; the page is shown without it."""
+    if release.state != "succeeded":
+        return [], None
+    try:
+        return plots.read_answers(context, release.id), None
+    except ArtifactDamaged as error:
+        return [], explained(request, error)
 
 
 def _answer_plot(answers: ModelAnswers | None, schema: Schema) -> plots.Plot | None:

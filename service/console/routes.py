@@ -1,10 +1,18 @@
-"""/console: the pages, the files that they refer to, and the way there."""
+"""/console and /docs: the pages, the files that they refer to, and the way there."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from service.console import datasets, keys, populations, release_form, releases, sign_in
+from service.console import (
+    datasets,
+    keys,
+    populations,
+    reference,
+    release_form,
+    releases,
+    sign_in,
+)
 from service.console.access import AnyVisitor
 from service.console.pages import MEDIA_TYPES, environment, static_files
 from service.console.route import ConsoleRoute
@@ -51,6 +59,7 @@ def nothing(rest: str, caller: AnyVisitor) -> Response:
 
 PARTS = (
     home,
+    reference.router,
     sign_in.router,
     populations.router,
     datasets.router,

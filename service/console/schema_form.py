@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from service.console.forms import Form, given, number, parsed_json
+from service.console.forms import Form, given, number, parsed_json, place_of
 
 TYPES = ("categorical", "integer", "real", "identifier")
 TABLES = ("groups", "individuals")
@@ -85,8 +85,9 @@ def changed(draft: Draft, action: str) -> Draft:
         # People write one table after the other.
         last = rows[-1].table if rows else TABLES[0]
         rows = [*rows, ColumnRow(table=last)][:MOST_ROWS]
-    elif verb == "remove" and place.isdecimal():
-        rows = [row for number, row in enumerate(rows) if number != int(place)] or [ColumnRow()]
+    elif verb == "remove":
+        removed = place_of(place)
+        rows = [row for number, row in enumerate(rows) if number != removed] or [ColumnRow()]
     return replace(draft, rows=rows)
 
 
@@ -154,7 +155,7 @@ def draft_from(schema: Mapping[str, Any]) -> Draft | None:
 
 def written(schema: Mapping[str, Any]) -> str:
     """A schema as JSON that people can edit: a line for each column."""
-    if set(schema) != {"columns"}:
+    if set(schema) != {"columns"} or not isinstance(schema["columns"], list):
         return json.dumps(schema, indent=2, ensure_ascii=False)
     lines = [json.dumps(column, ensure_ascii=False) for column in schema["columns"]]
     return '{"columns": [\n  ' + ",\n  ".join(lines) + "\n]}"

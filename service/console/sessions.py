@@ -1,6 +1,8 @@
 """Sessions in a cookie: sealed by a key that only the service has, so nobody else can read or make one.
 
-A session names an API key by its id. The secret itself is checked at sign-in and kept nowhere.
+The cookie names a row of the database, which names the API key and is deleted at sign-out: a copy of
+the cookie is then of no use. The secret itself is checked at sign-in and kept nowhere. A visitor who
+is not signed in has a cookie without such a row.
 """
 
 import base64
@@ -32,7 +34,8 @@ _PURPOSE = b"scrim-console-session-1"
 class Session:
     """Who is signed in, if anybody is, and the token that their forms must carry."""
 
-    key_id: UUID | None
+    id: UUID | None
+    """Of its row in the database; None if nobody is signed in."""
     token: str
     ends_at: int
     """Seconds since 1970."""
@@ -42,9 +45,9 @@ class Session:
         return hmac.compare_digest(self.token.encode(), (token or "").encode())
 
 
-def begin(key_id: UUID | None = None) -> Session:
-    """A new session."""
-    return Session(key_id, secrets.token_urlsafe(24), int(time.time()) + SECONDS)
+def begin(session_id: UUID | None = None) -> Session:
+    """A new session; with an id if somebody is signed in."""
+    return Session(session_id, secrets.token_urlsafe(24), int(time.time()) + SECONDS)
 
 
 def session_of(request: Request, *, master_key: bytes) -> Session | None:
@@ -67,15 +70,15 @@ def keep(response: Response, session: Session, request: Request, *, master_key: 
     )
 
 
-def end(response: Response) -> None:
-    """Take the session back."""
+def forget(response: Response) -> None:
+    """Take the session's cookie back."""
     response.delete_cookie(COOKIE, path=PATH)
 
 
 def seal(session: Session, *, master_key: bytes) -> str:
     """A session as the text of a cookie."""
-    content = [None if session.key_id is None else str(session.key_id)]
-    plain = json.dumps([*content, session.token, session.ends_at]).encode()
+    session_id = None if session.id is None else str(session.id)
+    plain = json.dumps([session_id, session.token, session.ends_at]).encode()
     nonce = secrets.token_bytes(_NONCE_BYTES)
     sealed = nonce + _cipher(master_key).encrypt(nonce, plain, _PURPOSE)
     return base64.urlsafe_b64encode(sealed).decode()
@@ -89,8 +92,8 @@ def unseal(cookie: str, *, master_key: bytes) -> Session | None:
         plain = _cipher(master_key).decrypt(nonce, rest, _PURPOSE)
     except (binascii.Error, ValueError, InvalidTag):
         return None
-    key_id, token, ends_at = json.loads(plain)
-    return Session(None if key_id is None else UUID(key_id), token, ends_at)
+    session_id, token, ends_at = json.loads(plain)
+    return Session(None if session_id is None else UUID(session_id), token, ends_at)
 
 
 def _cipher(master_key: bytes) -> AESGCM:

@@ -1,9 +1,11 @@
 """Signing in with an API key, and out."""
 
+from uuid import uuid4
+
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from service.console import sessions
+from service.console import records, sessions
 from service.console.access import AnyVisitor, CurrentSession, Posted
 from service.console.pages import page
 from service.console.route import SIGN_IN, ConsoleRoute, explained
@@ -49,17 +51,22 @@ def sign_in(request: Request, form: Posted, context: Services) -> Response:
         return page(request, "sign_in.html", status=problem.status, problem=problem, next=goal)
     response = RedirectResponse(_inside(form.text("next")), status_code=303)
     # A session of its own: the one before was known to whoever used this browser before.
-    sessions.keep(
-        response, sessions.begin(key.id), request, master_key=context.settings.master_key_bytes
-    )
+    session = sessions.begin(uuid4())
+    with context.transaction() as work:
+        records.add(work.session, session, key.id)
+    sessions.keep(response, session, request, master_key=context.settings.master_key_bytes)
     return response
 
 
 @router.post("/sign-out")
-def sign_out(form: Posted, visitor: AnyVisitor) -> Response:
-    """End the session."""
+def sign_out(
+    form: Posted, visitor: AnyVisitor, session: CurrentSession, context: Services
+) -> Response:
+    """End the session, in the database and in the browser."""
+    with context.transaction() as work:
+        records.delete(work.session, session)
     response = RedirectResponse(SIGN_IN, status_code=303)
-    sessions.end(response)
+    sessions.forget(response)
     return response
 
 

@@ -85,14 +85,15 @@ async def upload(
     """Upload a table as the body: CSV, gzip or Parquet.
 
     It is encrypted on the way to storage. When all tables have arrived, a worker reads them
-    against the schema, and the dataset becomes `ready`, or `rejected` with a reason.
+    against the schema, and the dataset becomes `ready`, or `rejected` with a reason that only the
+    key that declared the dataset sees.
     """
     media_type = uploads.media_type_of(content_type, content_encoding)
     if content_length is not None and content_length > context.settings.max_upload_bytes:
         raise TooLarge(f"a table may have at most {context.settings.max_upload_bytes:,} bytes")
     allow_body(request, UNLIMITED)  # Streamed, and counted against its own limit.
     view = await uploads.receive(
-        context, dataset_id, request.stream(), table=table, media_type=media_type
+        context, dataset_id, request.stream(), caller=caller, table=table, media_type=media_type
     )
     if view.missing_tables:
         response.status_code = 200
@@ -103,14 +104,14 @@ async def upload(
 def list_datasets(caller: Curator, context: Services, paging: Pages) -> Page[DatasetSummary]:
     """All datasets, the newest first."""
     with context.transaction() as work:
-        return service.list_page(work.session, paging)
+        return service.list_page(work.session, paging, caller)
 
 
 @router.get("/{dataset_id}", summary="Show a dataset")
 def show(dataset_id: DatasetId, caller: Curator, context: Services) -> DatasetView:
     """A dataset: its schema and state, never its rows or their number."""
     with context.transaction() as work:
-        return service.show(work.session, dataset_id)
+        return service.show(work.session, dataset_id, caller)
 
 
 @router.delete("/{dataset_id}", status_code=204, summary="Delete a dataset")

@@ -38,6 +38,12 @@ def lock_all_with_keys(session: Session) -> Sequence[Dataset]:
     return session.scalars(statement.with_for_update()).all()
 
 
+def newest_with_key(session: Session) -> Dataset | None:
+    """The newest dataset that has a data key, if there is one."""
+    statement = select(Dataset).where(Dataset.wrapped_key.is_not(None))
+    return session.scalar(statement.order_by(Dataset.created_at.desc()).limit(1))
+
+
 def pinned_hash(dataset: Dataset, public: Dataset | None) -> bytes:
     """What a reservation pins of the rows a release reads: those of both datasets, if it has two."""
     assert dataset.content_hash is not None

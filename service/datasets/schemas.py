@@ -84,7 +84,8 @@ class DatasetSummary(View):
     state: State
     """Releases need one that is `ready`."""
     reason: str | None
-    """Why it was rejected: something about the file's structure, never a value in it."""
+    """Why it was rejected: something about the file's structure, never a value in it. Only the key
+    that declared the dataset sees it."""
     created_at: datetime
     """When it was declared."""
 

@@ -18,6 +18,7 @@ from service.datasets.schemas import (
     tables_of,
 )
 from service.idempotency import Attempt, claim_id
+from service.keys.schemas import Caller
 from service.models import Dataset
 from service.pagination import Page, Paging, page_of
 from service.populations import repository as populations
@@ -26,6 +27,8 @@ from synth.spec.errors import SpecError
 from synth.spec.population import Protection
 from synth.spec.schema import Schema
 from synth.spec.two_level import TwoLevelSchema
+
+HIDDEN_REASON = "only the key that declared this dataset sees why it was rejected"
 
 
 def create(
@@ -38,7 +41,7 @@ def create(
     """Declare a dataset, with a fresh key for the rows to come."""
     dataset_id, is_known = claim_id(session, attempt, status=201)
     if is_known:
-        return show(session, dataset_id)
+        return show(session, dataset_id, attempt.caller)
     if isinstance(body, NewPrivateDataset):
         population = populations.get(session, body.population_id)
         _refuse_unbounded(body.declared_schema, population.protection)
@@ -49,20 +52,23 @@ def create(
         **body.model_dump(exclude={"declared_schema"}),
         declared_schema=declared,
         wrapped_key=wrap_key(new_data_key(), dataset_id, master_key=master_key),
+        created_by=attempt.caller.key_id,
     )
     session.add(dataset)
     session.flush()
-    return view_of(session, dataset)
+    return view_of(session, dataset, attempt.caller)
 
 
-def show(session: Session, dataset_id: UUID) -> DatasetView:
-    """One dataset."""
-    return view_of(session, repository.get(session, dataset_id))
+def show(session: Session, dataset_id: UUID, caller: Caller) -> DatasetView:
+    """One dataset, with what the caller may know of it."""
+    return view_of(session, repository.get(session, dataset_id), caller)
 
 
-def list_page(session: Session, paging: Paging) -> Page[DatasetSummary]:
-    """A page of datasets."""
-    return page_of(repository.page(session, paging), paging, _summary)
+def list_page(session: Session, paging: Paging, caller: Caller) -> Page[DatasetSummary]:
+    """A page of datasets, with what the caller may know of them."""
+    return page_of(
+        repository.page(session, paging), paging, lambda dataset: _summary(dataset, caller)
+    )
 
 
 def delete(session: Session, dataset_id: UUID) -> None:
@@ -82,21 +88,25 @@ def delete(session: Session, dataset_id: UUID) -> None:
     cancel_all_of(session, dataset_id)
 
 
-def view_of(session: Session, dataset: Dataset) -> DatasetView:
-    """A dataset, for display."""
+def view_of(session: Session, dataset: Dataset, caller: Caller) -> DatasetView:
+    """A dataset, with what the caller may know of it."""
     missing: list[str] = []
     if dataset.state == "awaiting_content":
         arrived = {upload.table_name for upload in repository.uploads(session, dataset.id)}
         missing = [name for name in tables_of(schema_of(dataset)) if name not in arrived]
     return DatasetView(
-        **_summary(dataset).model_dump(),
+        **_summary(dataset, caller).model_dump(),
         schema=dataset.declared_schema,
         missing_tables=missing,
     )
 
 
-def _summary(dataset: Dataset) -> DatasetSummary:
-    return DatasetSummary.model_validate(dataset, from_attributes=True)
+def _summary(dataset: Dataset, caller: Caller) -> DatasetSummary:
+    summary = DatasetSummary.model_validate(dataset, from_attributes=True)
+    # A fault of a file is a fact about its rows, so it is for those who have the file.
+    if dataset.reason is None or dataset.created_by == caller.key_id:
+        return summary
+    return summary.model_copy(update={"reason": HIDDEN_REASON})
 
 
 def _refuse_nul(schema: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from service.datasets.schemas import DatasetView, TableName, schema_of, tables_o
 from service.datasets.service import view_of
 from service.doorbell import INGEST
 from service.errors import Conflict, FieldError, Invalid, TooLarge, UnsupportedMediaType
+from service.keys.schemas import Caller
 from service.models import Dataset, Upload
 
 CSV = "text/csv"
@@ -65,6 +66,7 @@ async def receive(
     dataset_id: UUID,
     pieces: AsyncIterator[bytes],
     *,
+    caller: Caller,
     table: TableName | None,
     media_type: str,
 ) -> DatasetView:
@@ -83,7 +85,7 @@ async def receive(
         sha256=meter.digest.digest(),
     )
     try:
-        return await run_in_threadpool(_record, context, upload)
+        return await run_in_threadpool(_record, context, upload, caller)
     except BaseException:
         context.storage.delete(target.object_key)
         raise
@@ -108,7 +110,7 @@ def _open_target(context: Context, dataset_id: UUID, table: TableName | None) ->
     )
 
 
-def _record(context: Context, upload: Upload) -> DatasetView:
+def _record(context: Context, upload: Upload, caller: Caller) -> DatasetView:
     with context.transaction() as work:
         # Locked, so that of two last tables that arrive together one finds the dataset complete.
         dataset = repository.lock(work.session, upload.dataset_id)
@@ -116,12 +118,12 @@ def _record(context: Context, upload: Upload) -> DatasetView:
         replaced = _replace(work.session, upload)
         if replaced is not None:
             work.after_commit(lambda: context.storage.delete(replaced))
-        view = view_of(work.session, dataset)
+        view = view_of(work.session, dataset, caller)
         if not view.missing_tables:
             dataset.content_hash = _content_hash(work.session, dataset)
             dataset.state = "ingesting"
             work.session.flush()
-            view = view_of(work.session, dataset)
+            view = view_of(work.session, dataset, caller)
             work.after_commit(lambda: context.doorbell.ring(INGEST, str(dataset.id)))
     return view
 

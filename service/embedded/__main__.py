@@ -16,6 +16,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
+from service.crypto import CryptoError
 from service.embedded.errors import EmbeddedError
 from service.embedded.stack import RunningStack, Stack
 from service.embedded.supervisor import Supervisor
@@ -30,7 +31,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.command == "run":
             return _run_beside_servers(given.data_dir, given.argv)
         _run(given.data_dir, given.port, until_input_ends=given.until_input_ends)
-    except (EmbeddedError, LedgerError, SQLAlchemyError, ValidationError, OSError) as error:
+    except (
+        EmbeddedError,
+        LedgerError,
+        CryptoError,
+        SQLAlchemyError,
+        ValidationError,
+        OSError,
+    ) as error:
         print(f"Scrim did not start: {error}", file=sys.stderr)
         return 1
     return 0

@@ -12,6 +12,7 @@ import socket
 import sys
 import urllib.request
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import URLError
@@ -31,6 +32,7 @@ from service.keys.repository import lock_lasting_admins
 from service.keys.service import create_key
 from service.ledger.anchor import advance_anchor
 from service.ledger.anchor_store import open_anchor_store
+from service.master_key import check_master_key
 from service.work import unit_of_work
 
 # A job that is broken off is resumed at the next start, so there is no need to wait for its end.
@@ -38,6 +40,7 @@ WORKER_GRACE_SECONDS = 10
 # Longer than the service itself gives to answers that are under way.
 SERVICE_GRACE_SECONDS = 25
 READY_CHECK_SECONDS = 5
+CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,8 @@ class Stack:
         """Start Postgres and Valkey alone; returns the environment in which programs find them."""
         keys = self._vault.keys(self._environment)
         environment = dict(self._environment) | keys | self._addresses(supervisor)
+        # One job runs at a time: it must leave something to the servers beside it.
+        environment.setdefault("SCRIM_WORKER_MEMORY_BYTES", str(memory_for_a_job()))
         # Only migrations need the owner's address.
         environment.pop("SCRIM_MIGRATION_URL", None)
         return environment
@@ -91,6 +96,7 @@ class Stack:
             # Before there can be an account: later, a missing anchor means a rollback.
             anchor_store = open_anchor_store(settings.anchor_location)
             advance_anchor(engine, anchor_store, key=signing_key)
+            check_master_key(engine, settings.master_key_bytes)
             admin_key = self._first_admin_key(engine)
         finally:
             engine.dispose()
@@ -156,8 +162,9 @@ class Stack:
     def _commands(self, environment: Mapping[str, str]) -> list[Command]:
         """What runs beside the servers: workers, the reaper and, when they run, the service."""
         return [
-            # Questions have a worker of their own, so that they never wait for a job.
+            # A worker for each queue: uploads and questions never wait for a release.
             self._command("jobs", ["worker", "--queue", "jobs"], environment),
+            self._command("ingest", ["worker", "--queue", "ingest"], environment),
             self._command("questions", ["worker", "--queue", "fast"], environment),
             self._command("reaper", ["worker.reaper"], environment),
             self._command(
@@ -259,6 +266,14 @@ def write_secret(path: Path, secret: str) -> None:
         file.flush()
         os.fsync(descriptor)
     draft.replace(path)
+
+
+def memory_for_a_job() -> int:
+    """Three quarters of this machine's memory, or of what its container may use."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):  # no container, or one without a limit
+        total = min(total, int(CONTAINER_LIMIT.read_text()))
+    return total * 3 // 4
 
 
 def _random_key() -> str:

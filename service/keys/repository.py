@@ -27,7 +27,10 @@ _WORKING = f"""
     WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
 """
 _BY_PREFIX = text(f"{_WORKING} AND prefix = :prefix")
-_BY_ID = text(f"{_WORKING} AND id = :id")
+_BY_SESSION = text(f"""
+    {_WORKING}
+    AND id = (SELECT key_id FROM console_session WHERE id = :id AND ends_at > now())
+""")
 
 
 def find_by_prefix(session: Session, prefix: str) -> list[WorkingKey]:
@@ -35,9 +38,9 @@ def find_by_prefix(session: Session, prefix: str) -> list[WorkingKey]:
     return [WorkingKey(*row) for row in session.execute(_BY_PREFIX, {"prefix": prefix})]
 
 
-def find_working(session: Session, key_id: UUID) -> WorkingKey | None:
-    """The key with this id, if it works now."""
-    row = session.execute(_BY_ID, {"id": key_id}).one_or_none()
+def find_signed_in(session: Session, session_id: UUID) -> WorkingKey | None:
+    """The key that a session of the console was begun with, if both are still valid."""
+    row = session.execute(_BY_SESSION, {"id": session_id}).one_or_none()
     return None if row is None else WorkingKey(*row)
 
 

@@ -21,6 +21,11 @@ class Caller:
     key_id: UUID
     scopes: frozenset[str]
 
+    @property
+    def is_curator(self) -> bool:
+        """Whether the caller may see how a job goes: its progress, its times and each charge."""
+        return "curator" in self.scopes
+
 
 class NewKey(Spec):
     """A key to be made."""

@@ -124,11 +124,18 @@ class _Replay:
                 reservation.spent_units += entry.units
                 reservation.operations += 1
                 return is_next and _stands(entry, payload["digest"])
-            case _:
+            case "close":
                 reservation = self.reservations[entry.release_id]
                 returned = reservation.held_units
                 reservation.state = "closed"
                 return bool(returned == entry.units)
+            case "reopen":
+                reservation = self.reservations[entry.release_id]
+                was_closed = reservation.state == "closed"
+                reservation.state = "open"
+                return bool(was_closed and reservation.held_units == entry.units)
+            case _:
+                return False
 
     def compare(self, account: Account, reservations: Iterable[Row[Any]]) -> None:
         """Check the tables against the replay."""

@@ -30,14 +30,16 @@ class EntryView(View):
     """Its number, counted from 1."""
     at: datetime
     """When it was written; of an operation, only the hour."""
-    kind: Literal["open_account", "set_cap", "reserve", "operation", "close"]
+    kind: Literal["open_account", "set_cap", "reserve", "operation", "close", "reopen"]
     """What changed the balance."""
     release_id: UUID | None
     """The release it is about; null for the account itself."""
     operation: int | None
     """Number of the operation within its release."""
     rho: float
-    """The cap, the amount reserved, the price paid, or what was given back."""
+    """The cap, the amount reserved, the price paid, or what was given back or reserved again."""
+    digest: str | None
+    """SHA-256 over what an operation asked, its price and its noisy outcome; certificates have it too."""
     hash: str
     """SHA-256 over this entry and the hash before it."""
     previous_hash: str
@@ -53,6 +55,7 @@ class EntryView(View):
             release_id=entry.release_id,
             operation=entry.operation,
             rho=rho_of_units(entry.units),
+            digest=entry.digest,
             hash=entry.hash.hex(),
             previous_hash=entry.previous_hash.hex(),
         )

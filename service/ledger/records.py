@@ -59,13 +59,18 @@ class Operation:
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """One change of a balance. Units: the cap, the amount, the price, or what was given back."""
+    """One change of a balance.
+
+    Units: the cap, the amount, the price, or the rest that a closing gave back or a reopening reserved.
+    """
 
     seq: int
     at: datetime
-    kind: Literal["open_account", "set_cap", "reserve", "operation", "close"]
+    kind: Literal["open_account", "set_cap", "reserve", "operation", "close", "reopen"]
     release_id: UUID | None
     operation: int | None
     units: int
     previous_hash: bytes
     hash: bytes
+    digest: str | None = None
+    """Of an operation and its outcome, in hexadecimal."""

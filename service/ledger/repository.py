@@ -6,6 +6,7 @@ ledger of one population only, and stay short: it holds up that population's oth
 
 import json
 from dataclasses import fields
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -25,6 +26,25 @@ from service.ledger.records import (
 Executor = Connection | Session
 
 _LARGEST_BIGINT = 2**63 - 1
+
+# One statement, so that the balance and the entries are of one moment.
+_ACCOUNT_AT = """
+    SELECT a.population_id, a.unit, a.relation, a.rows_per_unit, a.delta_units,
+           coalesce(later.cap, a.cap_units) AS cap_units,
+           a.spent_units - later.charged AS spent_units,
+           a.reserved_units - later.reserved + later.charged + later.returned AS reserved_units
+    FROM ledger.account AS a
+    CROSS JOIN LATERAL (
+        SELECT CAST(coalesce(sum(units) FILTER (WHERE kind = 'operation'), 0) AS bigint) AS charged,
+               CAST(coalesce(sum(units) FILTER (WHERE kind IN ('reserve', 'reopen')), 0) AS bigint)
+                   AS reserved,
+               CAST(coalesce(sum(units) FILTER (WHERE kind = 'close'), 0) AS bigint) AS returned,
+               (array_agg(CAST(payload ->> 'previous_units' AS bigint) ORDER BY seq)
+                   FILTER (WHERE kind = 'set_cap'))[1] AS cap
+        FROM ledger.audit WHERE account = a.population_id AND at >= :at
+    ) AS later
+    WHERE a.population_id = :population_id
+"""
 
 
 def open_account(
@@ -162,6 +182,15 @@ def close_unclaimed(executor: Executor, release_id: UUID) -> int:
     return released
 
 
+def reopen(executor: Executor, release_id: UUID) -> int:
+    """Open a closed reservation again: returns the unspent rest, which is reserved once more.
+
+    BudgetExhausted if the account does not cover it; Conflict if the reservation is open.
+    """
+    reserved: int = _scalar(executor, "SELECT ledger.reopen(:release_id)", release_id=release_id)
+    return reserved
+
+
 def account(executor: Executor, population_id: UUID) -> Account:
     """The balance of a population."""
     row = _call(
@@ -172,6 +201,24 @@ def account(executor: Executor, population_id: UUID) -> Account:
     if row is None:
         raise NotFound("no such account")
     return Account(**row._mapping)
+
+
+def account_at(executor: Executor, population_id: UUID, at: datetime) -> Account:
+    """The balance of a population before that moment, from the entries since then.
+
+    Takes the later entries back from the present balance, so it reads those alone, however long the
+    chain is. Before the account was opened: its first cap, and nothing spent or reserved.
+    """
+    row = _call(executor, _ACCOUNT_AT, population_id=population_id, at=at).one_or_none()
+    if row is None:
+        raise NotFound("no such account")
+    return Account(**row._mapping)
+
+
+def last_midnight(executor: Executor) -> datetime:
+    """The start of the day in UTC, by the clock that dates the entries of the ledger."""
+    midnight: datetime = _scalar(executor, "SELECT date_trunc('day', clock_timestamp(), 'UTC')")
+    return midnight.astimezone(UTC)
 
 
 def reservation(executor: Executor, release_id: UUID) -> Reservation:
@@ -215,7 +262,8 @@ def entries(
     """A page of the audit: at most `limit` entries whose number is above `after`."""
     rows = _call(
         executor,
-        f"SELECT {_columns(AuditEntry)} FROM ledger.audit"
+        "SELECT seq, at, kind, release_id, operation, units, payload ->> 'digest' AS digest,"
+        " previous_hash, hash FROM ledger.audit"
         " WHERE account = :population_id AND seq > :after ORDER BY seq LIMIT :limit",
         population_id=population_id,
         after=after,

@@ -38,13 +38,19 @@ def create(
 
 @router.get("", summary="List populations")
 def list_populations(caller: AnyKey, context: Services, paging: Pages) -> Page[PopulationView]:
-    """All populations with their budgets, the newest first."""
+    """All populations with their budgets, the newest first.
+
+    Curators see the present balance, other callers that of the last midnight (UTC).
+    """
     with context.transaction() as work:
-        return service.list_page(work.session, paging)
+        return service.list_page(work.session, paging, is_live=caller.is_curator)
 
 
 @router.get("/{population_id}", summary="Show a population")
 def show(population_id: PopulationId, caller: AnyKey, context: Services) -> PopulationView:
-    """A population with its budget."""
+    """A population with its budget.
+
+    Curators see the present balance, other callers that of the last midnight (UTC).
+    """
     with context.transaction() as work:
-        return service.show(work.session, population_id)
+        return service.show(work.session, population_id, is_live=caller.is_curator)

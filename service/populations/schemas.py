@@ -27,9 +27,12 @@ class BudgetView(View):
     """What was spent, as an epsilon at the population's delta, rounded up."""
     delta: float
     """The population's delta."""
+    as_of: datetime | None
+    """The midnight (UTC) at which the account was like this. Null: it is like this now, which only
+    curators may see. An account that was opened since then has its cap, and nothing is spent."""
 
     @classmethod
-    def of(cls, account: Account, delta: float) -> "BudgetView":
+    def of(cls, account: Account, delta: float, as_of: datetime | None) -> "BudgetView":
         """The account, for display."""
         return cls(
             rho_cap=rho_of_units(account.cap_units),
@@ -38,6 +41,7 @@ class BudgetView(View):
             rho_left=rho_of_units(account.left_units),
             epsilon_spent=epsilon_of_units(account.spent_units, delta),
             delta=delta,
+            as_of=as_of,
         )
 
 
@@ -66,7 +70,9 @@ class PopulationView(View):
     """What was spent, and what is left."""
 
     @classmethod
-    def of(cls, row: PopulationRow, account: Account) -> "PopulationView":
-        """The row and the account of a population."""
+    def of(
+        cls, row: PopulationRow, account: Account, *, as_of: datetime | None
+    ) -> "PopulationView":
+        """The row and the account of a population, now or as of a midnight."""
         known = {name: getattr(row, name) for name in cls.model_fields if name != "budget"}
-        return cls(**known, budget=BudgetView.of(account, row.delta))
+        return cls(**known, budget=BudgetView.of(account, row.delta, as_of))

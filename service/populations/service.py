@@ -1,5 +1,6 @@
 """Opening populations, showing their budgets and changing their caps."""
 
+from datetime import datetime
 from fractions import Fraction
 from uuid import UUID
 
@@ -22,9 +23,9 @@ def create(session: Session, body: Population, attempt: Attempt) -> PopulationVi
     """A population and, in the same transaction, its account."""
     population_id, is_known = claim_id(session, attempt, status=201)
     if is_known:
-        return show(session, population_id)
+        return show(session, population_id, is_live=attempt.caller.is_curator)
     cap_units = _cap_units(body.cap, body.delta)
-    account = ledger.open_account(
+    ledger.open_account(
         session,
         population_id,
         unit=body.unit,
@@ -41,13 +42,13 @@ def create(session: Session, body: Population, attempt: Attempt) -> PopulationVi
     )
     session.add(row)
     session.flush()
-    return PopulationView.of(row, account)
+    return show(session, population_id, is_live=attempt.caller.is_curator)
 
 
-def show(session: Session, population_id: UUID) -> PopulationView:
-    """One population with its budget."""
+def show(session: Session, population_id: UUID, *, is_live: bool) -> PopulationView:
+    """One population with its budget: now, or as of the last midnight."""
     row = repository.get(session, population_id)
-    return PopulationView.of(row, ledger.account(session, row.id))
+    return _view(session, row, as_of=None if is_live else ledger.last_midnight(session))
 
 
 def change_cap(
@@ -61,16 +62,22 @@ def change_cap(
     cap_units = _cap_units(cap, row.delta)
     if cap_units > ledger.account(session, population_id).cap_units and not may_rise:
         raise SpecError("this cap is higher than the one promised so far")
-    return PopulationView.of(row, ledger.set_cap(session, population_id, cap_units=cap_units))
+    account = ledger.set_cap(session, population_id, cap_units=cap_units)
+    return PopulationView.of(row, account, as_of=None)
 
 
-def list_page(session: Session, paging: Paging) -> Page[PopulationView]:
-    """A page of populations with their budgets."""
+def list_page(session: Session, paging: Paging, *, is_live: bool) -> Page[PopulationView]:
+    """A page of populations with their budgets: now, or as of the last midnight."""
+    as_of = None if is_live else ledger.last_midnight(session)
     return page_of(
-        repository.page(session, paging),
-        paging,
-        lambda row: PopulationView.of(row, ledger.account(session, row.id)),
+        repository.page(session, paging), paging, lambda row: _view(session, row, as_of=as_of)
     )
+
+
+def _view(session: Session, row: PopulationRow, *, as_of: datetime | None) -> PopulationView:
+    if as_of is None:
+        return PopulationView.of(row, ledger.account(session, row.id), as_of=None)
+    return PopulationView.of(row, ledger.account_at(session, row.id, as_of), as_of=as_of)
 
 
 def _cap_units(cap: Budget, delta: float) -> int:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 
+from service.context import Context
 from service.errors import RangeNotSatisfiable
 from service.models import Artifact
-from service.storage import Storage
+from service.releases.artifacts import send_artifact
 
 _ONE_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
@@ -22,7 +23,7 @@ class Conditions:
     if_range: str | None = None
 
 
-def download(storage: Storage, artifact: Artifact, conditions: Conditions) -> Response:
+def download(context: Context, artifact: Artifact, conditions: Conditions) -> Response:
     """The bytes that the caller does not have yet."""
     etag = f'"{artifact.sha256.hex()}"'
     headers = {
@@ -42,7 +43,7 @@ def download(storage: Storage, artifact: Artifact, conditions: Conditions) -> Re
     if part is not None:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{artifact.size}"
     return StreamingResponse(
-        storage.get(artifact.object_key, start=start, end=end) if end > start else iter(()),
+        send_artifact(context, artifact, start=start, end=None if part is None else end),
         status_code=200 if part is None else 206,
         headers=headers,
         media_type=artifact.media_type,

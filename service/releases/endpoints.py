@@ -1,20 +1,21 @@
 """/v1/releases and /v1/mechanisms"""
 
 from functools import cache
-from typing import Annotated
+from typing import Annotated, cast
 from uuid import UUID
 
-from fastapi import APIRouter, Body, Header, Path, Request, Response
+from fastapi import APIRouter, Body, Depends, Header, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
 from service.bodies import MEBIBYTE
 from service.dependencies import Pages, RequiredKey, Services, attempt
-from service.keys.access import Analyst, AnyKey, Curator, Reader
+from service.keys.access import Admin, Analyst, AnyKey, Curator, Reader
 from service.pagination import Page
 from service.problems import documented
 from service.releases import events, questions, repository, service
 from service.releases.cancellation import cancel as cancel_release
 from service.releases.downloads import Conditions, download
+from service.releases.resumption import resume as resume_release
 from service.releases.schemas import (
     EXAMPLE,
     ModelAnswers,
@@ -47,6 +48,14 @@ ArtifactName = Annotated[
         description="A name that the release lists under `artifacts`.",
     ),
 ]
+
+
+async def current_feed(request: Request) -> events.EventFeed:
+    """The event feed of the application that serves this request."""
+    return cast(events.EventFeed, request.app.state.feed)
+
+
+Feed = Annotated[events.EventFeed, Depends(current_feed)]
 
 _BYTES = {"content": {"*/*": {}}, "description": "The artifact's bytes"}
 _STREAM = {"content": {events.MEDIA_TYPE: {}}, "description": "Server-sent events"}
@@ -88,13 +97,7 @@ def create(
     """
     with context.transaction() as work:
         tried = attempt(caller, request, idempotency_key, body)
-        view = service.create(
-            work,
-            body,
-            tried,
-            context.doorbell,
-            memory_bytes=context.settings.worker_memory_bytes,
-        )
+        view = service.create(work, body, tried, context.doorbell, settings=context.settings)
     response.headers["Location"] = f"/v1/releases/{view.id}"
     return view
 
@@ -123,31 +126,43 @@ def watch(
     release_id: ReleaseId,
     caller: Reader,
     context: Services,
+    feed: Feed,
     last_event_id: Annotated[
         int, Header(ge=0, lt=2**63, description="Number of the last event you have seen.")
     ] = 0,
-) -> StreamingResponse:
-    """Follow a release: events `state` and `progress`, until it has ended."""
+) -> Response:
+    """Follow a release: events `state` and `progress`, until it has ended.
+
+    An analyst gets one event, the final `state`.
+    """
     with context.transaction() as work:
-        service.find_visible(work.session, release_id, caller)
-    return StreamingResponse(
-        events.stream(
-            context, release_id, after=last_event_id, days_only=not service.sees_rows(caller)
-        ),
-        media_type=events.MEDIA_TYPE,
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+        release = service.find_visible(work.session, release_id, caller)
+    if not caller.is_curator:
+        return events.final_event(release, after=last_event_id)
+    return events.EventStream(feed, release_id, key_id=caller.key_id, after=last_event_id)
 
 
 @router.post("/{release_id}/cancel", summary="Cancel a release")
 def cancel(release_id: ReleaseId, caller: Curator, context: Services) -> ReleaseView:
     """Cancel a release; what it has not spent returns to the population.
 
-    If a worker is on it, `cancel_requested` is set, and the worker stops at its next step.
+    If a worker is on it, `cancel_requested` is set, and the job is stopped within seconds.
     """
     with context.transaction() as work:
         cancel_release(work.session, release_id)
         return service.view_of(work.session, repository.get(work.session, release_id))
+
+
+@router.post("/{release_id}/resume", summary="Resume a failed release")
+def resume(release_id: ReleaseId, caller: Admin, context: Services) -> ReleaseView:
+    """Resume a release that a crash, too little memory or a time limit has ended.
+
+    It goes on from its journal: what it spent is not charged again. What it has not spent is
+    reserved again, if the population has that much left.
+    """
+    with context.transaction() as work:
+        release = resume_release(work, release_id, context.doorbell)
+        return service.shown_to(caller, service.view_of(work.session, release))
 
 
 @router.post("/{release_id}/publish", summary="Publish a release")
@@ -165,7 +180,7 @@ def publish(release_id: ReleaseId, caller: Curator, context: Services) -> Releas
         200: _BYTES,
         206: _BYTES,
         304: {"description": "You have it already"},
-        **documented(416),
+        **documented(416, 500),
     },
 )
 def get_artifact(
@@ -187,10 +202,10 @@ def get_artifact(
     with context.transaction() as work:
         service.find_visible(work.session, release_id, caller)
         artifact = repository.artifact(work.session, release_id, name)
-    return download(context.storage, artifact, Conditions(if_none_match, range_, if_range))
+    return download(context, artifact, Conditions(if_none_match, range_, if_range))
 
 
-@router.post("/{release_id}/answers", summary="Ask a released model")
+@router.post("/{release_id}/answers", summary="Ask a released model", responses=documented(500))
 async def answer(
     release_id: ReleaseId, body: Question, caller: Analyst, context: Services
 ) -> ModelAnswers:
@@ -202,7 +217,7 @@ async def answer(
     "/{release_id}/samples",
     summary="Draw rows from a released model",
     response_class=Response,
-    responses={200: _CSV},
+    responses={200: _CSV, **documented(500)},
 )
 async def sample(
     release_id: ReleaseId, body: SampleRequest, caller: Analyst, context: Services

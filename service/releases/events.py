@@ -1,57 +1,190 @@
-"""A release's events as a stream (server-sent events), resumable where it broke off."""
+"""A release's events as a stream (server-sent events), resumable where it broke off.
+
+Curators get every event as it happens. Other callers get the final state alone: the number of other
+events, and the time between them, tell how long a job took.
+"""
 
 import asyncio
 import json
-import time
-from collections.abc import AsyncIterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from service.context import Context
-from service.models import ReleaseEvent
+from service.errors import TooManyStreams
+from service.models import ReleaseEvent, ReleaseRow
 from service.releases import repository
 from service.releases.progress import FINAL_STATES
 from service.views import day_of
 
 MEDIA_TYPE = "text/event-stream"
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+FINAL_ID = 1
+"""Number of the only event that analysts get: the true one would tell how many came before it."""
 _KEEP_ALIVE_SECONDS = 15.0
 
 
-async def stream(
-    context: Context, release_id: UUID, *, after: int, days_only: bool
-) -> AsyncIterator[str]:
-    """Every event after that number, as it happens, until the release has ended.
+@dataclass(frozen=True)
+class _News:
+    """Events that a stream has not sent yet, and whether no more will come."""
 
-    `days_only`: the caller must not learn how long the job took.
+    events: Sequence[ReleaseEvent]
+    is_last: bool
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A stream that waits for events after the one with this number."""
+
+    release_id: UUID
+    after: int
+    answer: asyncio.Future[_News]
+
+
+class EventFeed:
+    """Asks the database for news once for all streams of this process, and counts the streams.
+
+    Used on the event loop alone, so nothing here needs a lock.
     """
-    quiet_since = time.monotonic()
-    while not context.stopping.is_set():
-        events, is_over = await run_in_threadpool(_look, context, release_id, after)
-        for event in events:
-            after = event.seq
-            yield _written(event, day_of(event.at) if days_only else event.at)
-        if events:
-            quiet_since = time.monotonic()
-            continue
-        if is_over:
-            return
-        if time.monotonic() - quiet_since > _KEEP_ALIVE_SECONDS:
-            # Proxies close a silent connection.
-            quiet_since = time.monotonic()
-            yield ": still here\n\n"
-        await asyncio.sleep(context.settings.event_poll_seconds)
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._questions: list[_Question] = []
+        self._streams: Counter[UUID] = Counter()
+
+    @contextmanager
+    def place_for(self, key_id: UUID) -> Iterator[None]:
+        """A place for one more stream; TooManyStreams if the key or the process has no more."""
+        settings = self._context.settings
+        if self._streams[key_id] >= settings.max_event_streams_per_key:
+            raise TooManyStreams(
+                f"this key has {settings.max_event_streams_per_key} event streams open, the most "
+                "that one key may have; close one, or ask GET /v1/releases/{id} from time to time"
+            )
+        if self._streams.total() >= settings.max_event_streams:
+            raise TooManyStreams(
+                "the service has as many event streams open as it may have; try again later, or "
+                "ask GET /v1/releases/{id} from time to time"
+            )
+        self._streams[key_id] += 1
+        try:
+            yield
+        finally:
+            self._streams[key_id] -= 1
+            self._streams += Counter()  # forgets keys without a stream
+
+    async def follow(self, release_id: UUID, *, after: int) -> AsyncIterator[str]:
+        """Every event after that number, as it happens, until the release has ended."""
+        news = (await run_in_threadpool(self._look, {release_id: after}))[release_id]
+        while True:
+            for event in news.events:
+                after = event.seq
+                yield _written(event.seq, event.kind, event.payload, event.at)
+            if news.is_last:
+                return
+            question = _Question(release_id, after, asyncio.get_running_loop().create_future())
+            self._questions.append(question)
+            try:
+                while not (await asyncio.wait([question.answer], timeout=_KEEP_ALIVE_SECONDS))[0]:
+                    # Proxies close a silent connection.
+                    yield ": still here\n\n"
+            finally:
+                question.answer.cancel()
+            news = question.answer.result()
+
+    async def run(self) -> None:
+        """Answer the streams that wait, all at once, until cancelled."""
+        while True:
+            await asyncio.sleep(self._context.settings.event_poll_seconds)
+            self._questions = [each for each in self._questions if not each.answer.done()]
+            if self._questions:
+                # A copy: those who ask during the look are answered by the next one.
+                await self._answer(tuple(self._questions))
+
+    async def _answer(self, questions: Sequence[_Question]) -> None:
+        watched: dict[UUID, int] = {}
+        for each in questions:
+            watched[each.release_id] = min(each.after, watched.get(each.release_id, each.after))
+        found: Mapping[UUID, _News] = {}
+        if not self._context.stopping.is_set():
+            try:
+                found = await run_in_threadpool(self._look, watched)
+            except Exception as error:
+                self._context.log.warning("events_unavailable", error_type=type(error).__name__)
+        # Without an answer from the database the streams end: readers come back with Last-Event-ID.
+        ended = _News((), is_last=True)
+        for each in questions:
+            news = found.get(each.release_id, ended)
+            events = [event for event in news.events if event.seq > each.after]
+            if (events or news.is_last) and not each.answer.done():
+                each.answer.set_result(_News(events, news.is_last))
+
+    def _look(self, watched: Mapping[UUID, int]) -> dict[UUID, _News]:
+        """What came after the given numbers, by release."""
+        with self._context.transaction() as work:
+            # The states first: an event that comes after them is found by the next look.
+            states = repository.states(work.session, watched)
+            events = repository.events_after(work.session, watched)
+        return {
+            release_id: _News(events[release_id], is_last=_is_last(state, events[release_id]))
+            for release_id, state in states.items()
+        }
 
 
-def _look(context: Context, release_id: UUID, after: int) -> tuple[Sequence[ReleaseEvent], bool]:
-    """What is new, and whether nothing more will come."""
-    with context.transaction() as work:
-        # The state first: an event that comes after it is found by the next look.
-        is_over = repository.get(work.session, release_id).state in FINAL_STATES
-        return repository.events_after(work.session, release_id, after), is_over
+@asynccontextmanager
+async def open_feed(context: Context) -> AsyncIterator[EventFeed]:
+    """A feed that answers its streams."""
+    feed = EventFeed(context)
+    running = asyncio.create_task(feed.run())
+    try:
+        yield feed
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
 
 
-def _written(event: ReleaseEvent, at: datetime) -> str:
-    data = json.dumps({**event.payload, "at": at.isoformat()})
-    return f"id: {event.seq}\nevent: {event.kind}\ndata: {data}\n\n"
+class EventStream(StreamingResponse):
+    """The events of a release to a curator."""
+
+    def __init__(self, feed: EventFeed, release_id: UUID, *, key_id: UUID, after: int) -> None:
+        super().__init__(
+            feed.follow(release_id, after=after), media_type=MEDIA_TYPE, headers=HEADERS
+        )
+        self._feed = feed
+        self._key_id = key_id
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send events, unless there are too many streams."""
+        with self._feed.place_for(self._key_id):
+            await super().__call__(scope, receive, send)
+
+
+def final_event(release: ReleaseRow, *, after: int) -> Response:
+    """The final state of a release that has ended, to others than curators."""
+    assert release.finished_at is not None
+    content = ""
+    if after < FINAL_ID:
+        at = day_of(release.finished_at)
+        content = _written(FINAL_ID, "state", {"state": release.state}, at)
+    return Response(content, media_type=MEDIA_TYPE, headers=HEADERS)
+
+
+def _is_last(state: str, events: Sequence[ReleaseEvent]) -> bool:
+    """Whether nothing comes after these events of a release that was in this state before them."""
+    if state in FINAL_STATES:
+        return len(events) < repository.MOST_EVENTS
+    return bool(events) and events[-1].payload.get("state") in FINAL_STATES
+
+
+def _written(number: int, kind: str, payload: Mapping[str, Any], at: datetime) -> str:
+    data = json.dumps({**payload, "at": at.isoformat()})
+    return f"id: {number}\nevent: {kind}\ndata: {data}\n\n"

@@ -47,7 +47,7 @@ def forecast(
         choice=resolved.choice,
         queries=sum(item.queries for item in items),
         operations=_operations(release, planned, schema) + around,
-        memory_bytes=planned.memory_bytes,
+        memory_bytes=planned.peak_bytes,
         items=items,
         warnings=[
             *_warnings(release, planned, account, units),

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from sqlalchemy import func
 from sqlalchemy.orm import Session
 
 from service.models import Artifact, ReleaseRow
@@ -22,6 +23,9 @@ def start(session: Session, release_id: UUID) -> ReleaseRow | None:
     release = repository.lock(session, release_id)
     if release.state in FINAL_STATES or release.cancel_requested:
         return None
+    release.lost_attempts += 1  # taken off again by a worker that stops in an orderly way
+    # By the database's clock: turns are compared across workers.
+    release.turn_at = func.clock_timestamp()
     if release.state == "queued":
         release.started_at = datetime.now(UTC)
         change_state(session, release, "running")

@@ -2,15 +2,15 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import or_, select, text
+from sqlalchemy import func, or_, select, text
 from sqlalchemy.orm import Session
 
 from service.errors import NotFound
-from service.models import Artifact, ReleaseEvent, ReleaseRow
+from service.models import ApiKey, Artifact, ReleaseEvent, ReleaseRow
 from service.pagination import Paging, newest_first
 
 _SPENT = text("""
@@ -22,6 +22,19 @@ _ADD_EVENT = text("""
     SELECT :release_id, coalesce(max(seq), 0) + 1, :kind, CAST(:payload AS jsonb)
     FROM release_event WHERE release_id = :release_id
 """)
+MOST_EVENTS = 1000
+"""How many events of one release are read at a time."""
+_STATES = select(ReleaseRow.id, ReleaseRow.state)
+_EVENTS_AFTER = select(ReleaseEvent).from_statement(
+    text("""
+    SELECT event.* FROM unnest(CAST(:ids AS uuid[]), CAST(:numbers AS bigint[])) AS known (id, seq)
+    CROSS JOIN LATERAL (
+        SELECT * FROM release_event WHERE release_id = known.id AND seq > known.seq
+        ORDER BY seq LIMIT :most
+    ) AS event
+    ORDER BY event.release_id, event.seq
+""")
+)
 
 
 def get(session: Session, release_id: UUID) -> ReleaseRow:
@@ -66,6 +79,16 @@ def unfinished_of(session: Session, dataset_id: UUID) -> Sequence[UUID]:
     ).all()
 
 
+def queued_by(session: Session, key_id: UUID, *, dry_run: bool) -> int:
+    """How many releases, or dry runs, of a key are queued; no other can join until the commit."""
+    # Locked so that requests at the same moment count one after the other.
+    session.execute(select(ApiKey.id).where(ApiKey.id == key_id).with_for_update(key_share=True))
+    queued = select(func.count()).where(
+        ReleaseRow.state == "queued", ReleaseRow.key_id == key_id, ReleaseRow.dry_run == dry_run
+    )
+    return session.scalar(queued) or 0
+
+
 def spent_units(session: Session, release_ids: Iterable[UUID]) -> dict[UUID, int]:
     """What releases have spent, by id; a dry run has no reservation and is left out."""
     rows = session.execute(_SPENT, {"ids": list(release_ids)})
@@ -100,14 +123,19 @@ def add_event(
     session.execute(_ADD_EVENT, parameters)
 
 
-def events_after(session: Session, release_id: UUID, seq: int) -> Sequence[ReleaseEvent]:
-    """What happened after an event, in order."""
-    return session.scalars(
-        select(ReleaseEvent)
-        .where(ReleaseEvent.release_id == release_id, ReleaseEvent.seq > seq)
-        .order_by(ReleaseEvent.seq)
-        .limit(1000)
-    ).all()
+def states(session: Session, release_ids: Iterable[UUID]) -> dict[UUID, str]:
+    """The states of releases, by id."""
+    wanted = ReleaseRow.id.in_(list(release_ids))
+    return {row.id: row.state for row in session.execute(_STATES.where(wanted))}
+
+
+def events_after(session: Session, numbers: Mapping[UUID, int]) -> dict[UUID, list[ReleaseEvent]]:
+    """What happened to releases after the events with these numbers, in order, `MOST_EVENTS` each."""
+    found: dict[UUID, list[ReleaseEvent]] = defaultdict(list)
+    parameters = {"ids": list(numbers), "numbers": list(numbers.values()), "most": MOST_EVENTS}
+    for event in session.scalars(_EVENTS_AFTER, parameters):
+        found[event.release_id].append(event)
+    return found
 
 
 def _found(release: ReleaseRow | None) -> ReleaseRow:

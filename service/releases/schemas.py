@@ -164,8 +164,8 @@ class Preview(View):
     """How many priced looks at the data there would be, where that is known beforehand; at most so
     many, where rounds are annealed."""
     memory_bytes: int | None
-    """About how much memory a worker would need to fit the model, beside what it takes at rest;
-    null where that is not known beforehand."""
+    """About how much memory a worker would need to fit the model, draw the rows and write the files,
+    beside what it takes at rest; null where that is not known beforehand."""
     items: list[ItemForecast]
     """What to expect of each item of the workload."""
     warnings: list[str]

@@ -7,10 +7,11 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from service.config import Settings
 from service.datasets import repository as datasets
 from service.datasets.schemas import schema_of
 from service.doorbell import RUN, Doorbell
-from service.errors import DatasetNotReady, NotFound
+from service.errors import DatasetNotReady, NotFound, QueueFull
 from service.idempotency import Attempt, canonical_sha256, claim_id
 from service.keys.schemas import Caller
 from service.ledger import repository as ledger
@@ -64,7 +65,7 @@ def create(
     attempt: Attempt,
     doorbell: Doorbell,
     *,
-    memory_bytes: int | None,
+    settings: Settings,
 ) -> ReleaseView:
     """Queue a release: its row, its reservation and the record of the request, or none of them.
 
@@ -75,15 +76,17 @@ def create(
     release_id, is_known = claim_id(session, attempt, status=202)
     if is_known:
         return view_of(session, repository.get(session, release_id))
-    named, resolved = _find_and_resolve(session, body, memory_bytes)
+    named, resolved = _find_and_resolve(session, body, settings.worker_memory_bytes)
     spec = resolved.release
     units = body.budget.units(named.population.delta)
     _require_ready(named, dry_run=body.dry_run)
+    _require_room(session, attempt.caller.key_id, settings, dry_run=body.dry_run)
     release = ReleaseRow(
         id=release_id,
         dataset_id=named.dataset.id,
         public_dataset_id=named.public_dataset and named.public_dataset.id,
         population_id=named.population.id,
+        key_id=attempt.caller.key_id,
         spec=spec.model_dump(mode="json", exclude_none=True),
         spec_hash=canonical_sha256(spec),
         choice=resolved.choice and resolved.choice.model_dump(mode="json", exclude_none=True),
@@ -112,14 +115,14 @@ def publish(session: Session, release_id: UUID) -> ReleaseView:
 def find_visible(session: Session, release_id: UUID, caller: Caller) -> ReleaseRow:
     """A release that the caller may see; to an analyst, others do not exist."""
     release = repository.get(session, release_id)
-    if not sees_rows(caller) and not repository.is_public(release):
+    if not caller.is_curator and not repository.is_public(release):
         raise NotFound("there is no such release")
     return release
 
 
 def show(session: Session, release_id: UUID, caller: Caller) -> ReleaseView:
     """A release that the caller may see, with what the caller may know of it."""
-    return _shown_to(caller, view_of(session, find_visible(session, release_id, caller)))
+    return shown_to(caller, view_of(session, find_visible(session, release_id, caller)))
 
 
 def view_of(session: Session, release: ReleaseRow) -> ReleaseView:
@@ -130,23 +133,19 @@ def view_of(session: Session, release: ReleaseRow) -> ReleaseView:
 
 def list_page(session: Session, paging: Paging, caller: Caller) -> Page[ReleaseView]:
     """A page of the releases that the caller may see."""
-    rows = repository.page(session, paging, public_only=not sees_rows(caller))
+    rows = repository.page(session, paging, public_only=not caller.is_curator)
     ids = [row.id for row in rows]
     spent, artifacts = repository.spent_units(session, ids), repository.artifacts(session, ids)
     return page_of(
         rows,
         paging,
-        lambda row: _shown_to(caller, ReleaseView.of(row, spent.get(row.id, 0), artifacts[row.id])),
+        lambda row: shown_to(caller, ReleaseView.of(row, spent.get(row.id, 0), artifacts[row.id])),
     )
 
 
-def sees_rows(caller: Caller) -> bool:
-    """Whether the caller may see the data, and so also how long a job took."""
-    return "curator" in caller.scopes
-
-
-def _shown_to(caller: Caller, view: ReleaseView) -> ReleaseView:
-    return view if sees_rows(caller) else view.without_durations()
+def shown_to(caller: Caller, view: ReleaseView) -> ReleaseView:
+    """What the caller may know of a release."""
+    return view if caller.is_curator else view.without_durations()
 
 
 def _find_and_resolve(
@@ -221,6 +220,18 @@ def _require_ready(named: _Named, *, dry_run: bool) -> None:
             raise DatasetNotReady(
                 f"the {kind} {dataset.id} is {dataset.state}; a release needs one that is ready"
             )
+
+
+def _require_room(session: Session, key_id: UUID, settings: Settings, *, dry_run: bool) -> None:
+    """Raise QueueFull if the key has as many releases of this kind in the queue as it may."""
+    most = settings.max_queued_dry_runs if dry_run else settings.max_queued_releases
+    queued = repository.queued_by(session, key_id, dry_run=dry_run)
+    if queued >= most:
+        kind = "dry runs" if dry_run else "releases"
+        raise QueueFull(
+            f"this key has {queued} {kind} in the queue, and may have {most}; wait until some "
+            "have started, or cancel some"
+        )
 
 
 def _reserve(session: Session, release: ReleaseRow, named: _Named) -> None:

@@ -24,7 +24,7 @@ def set_cap(population_id: UUID, cap: Budget, *, may_rise: bool) -> None:
         # Before anything is written: a database that was restored must not be written to.
         context.check_anchor()
         with context.transaction() as work:
-            before = populations.show(work.session, population_id).budget
+            before = populations.show(work.session, population_id, is_live=True).budget
             after = populations.change_cap(
                 work.session, population_id, cap, may_rise=may_rise
             ).budget

@@ -7,6 +7,8 @@ from service.config import Key, Settings, decode_key
 from service.context import Context
 from service.crypto import Unreadable, unwrap_key, wrap_key
 from service.datasets import repository
+from service.master_key import NO_DATASET
+from service.models import Dataset, MasterKeyCheck
 from service.upkeep.restoration import replace_anchor
 
 
@@ -35,23 +37,30 @@ class SigningKeyRotation(Settings):
 
 
 def rewrap_data_keys(session: Session, *, old: bytes, new: bytes) -> int:
-    """Wrap every data key by the new master key, all or none; returns how many there were.
+    """Wrap every data key by the new master key, all or none; returns how many datasets had one.
 
     A data key that the new one opens already is left as it is: so a part that was forgotten when
     all were stopped, and wrapped by the old key once more, is mended by a second call.
     """
-    rewrapped = 0
-    for dataset in repository.lock_all_with_keys(session):
-        assert dataset.wrapped_key is not None
-        try:
-            data_key = unwrap_key(dataset.wrapped_key, dataset.id, master_key=old)
-        except Unreadable:
-            unwrap_key(dataset.wrapped_key, dataset.id, master_key=new)
-            continue
-        dataset.wrapped_key = wrap_key(data_key, dataset.id, master_key=new)
-        rewrapped += 1
+    known = session.get(MasterKeyCheck, NO_DATASET, with_for_update=True)
+    if known is not None:
+        _rewrap(known, old=old, new=new)
+    datasets = repository.lock_all_with_keys(session)
+    rewrapped = sum(_rewrap(dataset, old=old, new=new) for dataset in datasets)
     session.flush()
     return rewrapped
+
+
+def _rewrap(holder: Dataset | MasterKeyCheck, *, old: bytes, new: bytes) -> bool:
+    """Wrap one data key by the new master key; False if it was already."""
+    assert holder.wrapped_key is not None
+    try:
+        data_key = unwrap_key(holder.wrapped_key, holder.id, master_key=old)
+    except Unreadable:
+        unwrap_key(holder.wrapped_key, holder.id, master_key=new)
+        return False
+    holder.wrapped_key = wrap_key(data_key, holder.id, master_key=new)
+    return True
 
 
 def sign_anchor_anew(context: Context, new: bytes) -> None:

@@ -6,12 +6,13 @@ Departures: counts instead of fractions, and a linear program with a certified g
 section 5). Marginals with a column that the public data lack are left out.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from synth.door import Door
 from synth.models.support import Support
 from synth.queries import QuerySet
-from synth.spec.errors import PublicDataTooFar
+from synth.spec.errors import PublicDataTooFar, ScreenUnfinished
 from synth.spec.mechanism import Screen
 from synth.table import Table
 
@@ -27,16 +28,37 @@ class Screened:
 
 
 def screen_public_data(
-    door: Door, screen: Screen, queries: QuerySet, public: Table, *, rows: int, budget: int
+    door: Door,
+    screen: Screen,
+    queries: QuerySet,
+    public: Table,
+    *,
+    rows: int,
+    budget: int,
+    check: Callable[[], None],
 ) -> Screened:
-    """Measure how closely weights on the public rows can answer; refuse them if not enough."""
+    """Measure how closely weights on the public rows can answer; refuse them if not enough.
+
+    `check` is called now and then, and stops the search by raising.
+    """
     support = Support.of(public)
     covered = QuerySet(
         group for group in queries.groups if support.domain.size_of.keys() >= set(group.attributes)
     )
     found = door.best_mixture(
-        covered, support.project(covered.attributes), rows=rows, budget=budget
+        covered,
+        support.project(covered.attributes),
+        rows=rows,
+        budget=budget,
+        seconds=screen.seconds,
+        check=check,
     )
+    if found is None:
+        raise ScreenUnfinished(
+            f"the error of the best weights on the public rows was not found within {screen.seconds:g} "
+            "seconds; raise mechanism.screen.seconds, give fewer public rows, or leave the screen out. "
+            "The screen is paid for, and what was not spent is returned"
+        )
     screened = Screened(found.value / rows, found.sigma / rows, screen.max_error, covered.size)
     if screened.error > screen.max_error:
         raise PublicDataTooFar(

@@ -58,26 +58,44 @@ def gaussian(l2_squared: int, *, budget: int) -> Sampler:
 
 @lru_cache
 def noisy_top(linf: int, k: int, *, budget: int) -> Sampler:
-    """The k largest scores under Gumbel noise (exponential mechanism): rho = k Du^2 / (2 b^2)."""
+    """The k largest scores under Gumbel noise (exponential mechanism): rho = k Du^2 / (2 b^2).
+
+    Drawn one after another, each among those that are left, which has the law of the k largest
+    (docs/privacy.md, section 2.3).
+    """
 
     def at(scale: float) -> Sampler:
-        # Absolute errors are not monotone in the data, so the metric must not claim it.
-        measurement = dp.m.make_noisy_top_k(_VECTOR, dp.linf_distance(T="i64"), _ZCDP, k, scale)
-        return Sampler(scale, _units(measurement.map(linf)), lambda c: _array(measurement(c)))
+        draw, price = _exponential(linf, scale)
 
-    return _cheapest(at, linf * math.sqrt(k / (2 * _rho(budget))), budget)
+        def release(scores: Counts) -> Counts:
+            left, drawn = np.arange(len(scores)), []
+            for _ in range(min(k, len(scores))):
+                place = draw(scores[left], 1)[0]
+                drawn.append(left[place])
+                left = np.delete(left, place)
+            return _array(drawn)
+
+        return Sampler(scale, k * price, release)
+
+    return _cheapest(at, (linf + COPIES) / math.sqrt(2 * _rho(budget // k)), budget)
 
 
 def gumbel_draws(linf: int, scale: float, draws: int) -> Sampler:
     """Independent exponential-mechanism draws at a given scale: rho = draws * Du^2 / (2 b^2)."""
-    measurement = dp.m.make_noisy_max(_VECTOR, dp.linf_distance(T="i64"), _ZCDP, scale)
-    price = draws * _units(measurement.map(linf + COPIES if linf else 0))
+    draw, price = _exponential(linf, scale)
+    return Sampler(scale, draws * price, lambda scores: draw(scores, draws))
 
-    def release(scores: Counts) -> Counts:
+
+def _exponential(linf: int, scale: float) -> tuple[Callable[[Counts, int], Counts], int]:
+    """Independent draws of the exponential mechanism, and the price of one of them."""
+    # Absolute errors are not monotone in the data, so the metric must not claim it.
+    measurement = dp.m.make_noisy_max(_VECTOR, dp.linf_distance(T="i64"), _ZCDP, scale)
+
+    def draw(scores: Counts, draws: int) -> Counts:
         candidates, copied = copies(scores, scale)
         return candidates[[measurement(copied) for _ in range(draws)]]
 
-    return Sampler(scale, price, release)
+    return draw, _units(measurement.map(linf + COPIES if linf else 0))
 
 
 def copies(scores: Counts, scale: float) -> tuple[Counts, Counts]:

@@ -95,9 +95,12 @@ class Vault:
         common = math.lcm(*(d for d in linf if d))  # 0: public counts, whose score is a constant
         factor = np.array([common // d if d else 1 for d in linf])
 
+        sizes = np.diff(queries.offsets)
+
         def largest(true_errors: Counts) -> Counts:
-            true_errors *= np.repeat(factor, np.diff(queries.offsets))
-            return np.maximum.reduceat(true_errors, starts, dtype=np.int64)
+            # No product beyond 2^62. A cap is 1-Lipschitz, so it keeps the sensitivity.
+            capped = np.minimum(true_errors, np.repeat(2**62 // factor, sizes))
+            return np.maximum.reduceat(capped * np.repeat(factor, sizes), starts, dtype=np.int64)
 
         return common, largest
 
@@ -171,21 +174,34 @@ class Vault:
         return CertifiedError(int(done.values[0]), done.scale)
 
     def best_mixture(
-        self, queries: QuerySet, support: Support, *, rows: int, budget: int
-    ) -> MixtureError:
+        self,
+        queries: QuerySet,
+        support: Support,
+        *,
+        rows: int,
+        budget: int,
+        seconds: float = math.inf,
+        check: Callable[[], None] = lambda: None,
+    ) -> MixtureError | None:
         """min over weights w on public rows of max |c_q - q(w)|, found to within GAP.
 
         The exact minimum moves by one for each row moved. What is found lies less than GAP below it
         on either of two neighbours, so it moves by at most GAP more (docs/privacy.md, section 5).
+        None, at the same price, where it is not found in time: the outcome then has no values.
         """
         linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
 
         def true_error() -> Counts:
-            return np.array([best_mixture_error(self._true_all(queries), queries, support, rows)])
+            found = best_mixture_error(
+                self._true_all(queries), queries, support, rows, seconds=seconds, check=check
+            )
+            return np.array([] if found is None else [found], dtype=np.int64)
 
         sampler = noise.gaussian((linf * FIXED_POINT + GAP) ** 2, budget=budget)
         asked = f"{queries.size} queries on {len(support.weights)} public rows"
         done = self._perform("best_mixture", asked, sampler, true_error)
+        if not len(done.values):
+            return None
         return MixtureError(int(done.values[0]) / FIXED_POINT, done.scale / FIXED_POINT)
 
     def close(self) -> None:

@@ -59,12 +59,14 @@ def resolve(
 ) -> Resolved:
     """The release that is carried out: as asked, or with the first mechanism of the ranking that works.
 
-    `memory_bytes` is what a worker has for a fit. SpecError where the mechanism, or none, can work.
+    `memory_bytes` is what a worker has for a job. SpecError where the mechanism, or none, can work.
     """
     auto = asked.mechanism
     if not isinstance(auto, Auto):
         named = _by(auto, asked)
-        return Resolved(named, plan(named, schema, protection, units, public=public), None)
+        planned = plan(named, schema, protection, units, public=public)
+        _refuse_too_large(planned, memory_bytes)
+        return Resolved(named, planned, None)
     groups = expand(asked.workload, schema)
     setting = Setting(schema, protection, units, asked.expected_rows, groups)
     ranking = rank(auto, setting, has_public_data=public is not None)
@@ -108,10 +110,20 @@ def _refuse_known(candidate: Candidate, asked: AskedRelease) -> None:
 
 
 def _refuse_too_large(planned: ReleasePlan, memory_bytes: int | None) -> None:
-    needed = planned.memory_bytes
-    if memory_bytes is not None and needed is not None and needed > memory_bytes:
+    """Refuse what the forecast says will not fit, with the figure and what to change."""
+    if memory_bytes is None:
+        return
+    has = f"workers have {memory_bytes / 2**20:,.0f} MiB for a job"
+    if planned.output_bytes > memory_bytes:
         raise SpecError(
-            f"its fit needs about {needed / 2**20:,.0f} MiB, and workers have {memory_bytes / 2**20:,.0f}"
+            f"drawing and writing the outputs needs about {planned.output_bytes / 2**20:,.0f} MiB, and "
+            f"{has}; ask for fewer rows (outputs.rows), or for fewer queries"
+        )
+    fit = planned.memory_bytes
+    if fit is not None and fit > memory_bytes:
+        raise SpecError(
+            f"its fit needs about {fit / 2**20:,.0f} MiB, and {has}; use a smaller mechanism (fewer "
+            "components, rows or cells), ask about fewer columns, or declare wider bins"
         )
 
 

@@ -1,4 +1,4 @@
-"""How much memory a fit needs at its peak, from public numbers alone.
+"""How much memory a release needs at its peak, from public numbers alone: its fit and its outputs.
 
 The limits are those that the fits keep. How often a number is held at once was measured
 (tests/synth/spec/test_memory.py); that counts gradients, and what an optimiser remembers.
@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from synth.spec.schema import Schema
+from synth.spec.two_level import LinkedSchema
 from synth.spec.workload import Group
 
 MAX_ENTRIES = 2**23
@@ -44,6 +45,15 @@ ANSWER_COPIES = 2
 """The tables of answers, and all of them in one vector."""
 BYTES_PER_QUERY = 44
 """Value, noise, place among all cells, answer, residual, and their gradients."""
+
+DRAWN_CELL_BYTES = 16
+"""The code of a drawn cell, and its value or a second copy of its code."""
+LINKED_CELL_BYTES = 24
+"""The same where groups are linked: the codes of all places, of those that are taken, and their values."""
+DRAWN_ROW_BYTES = 40
+"""What drawing holds of a row beside its cells: its component, its place, its order, and two points."""
+ANSWER_BYTES = 320
+"""A released answer: its names, its figures, and a copy of them in a file."""
 
 
 def queries_of(groups: Iterable[Group], schema: Schema) -> int:
@@ -90,6 +100,15 @@ def rows_bytes(rows: int, schema: Schema, groups: Sequence[Group]) -> int:
     cells = rows * len(schema.attributes) * codes
     predicates = sum(group.size(schema) for group in groups if not group.is_whole)
     return DOUBLE * (cells + rows * predicates) + BYTES_PER_QUERY * queries_of(groups, schema)
+
+
+def drawn_bytes(rows: int, schema: Schema) -> int:
+    """The rows that are released, while they are drawn, certified and written to files."""
+    if not isinstance(schema, LinkedSchema):
+        return rows * (DRAWN_CELL_BYTES * len(schema.attributes) + DRAWN_ROW_BYTES)
+    places = schema.max_group_size
+    cells = 1 + len(schema.group_attributes) + places * len(schema.individual_attributes)
+    return rows * (LINKED_CELL_BYTES * cells + DRAWN_ROW_BYTES * places)
 
 
 def linked_entries(*, places: int, order: int, kinds: int, cells: Sequence[int]) -> int:

@@ -20,6 +20,7 @@ from synth.spec.mechanism import (
     Screen,
     Setting,
 )
+from synth.spec.memory import ANSWER_BYTES, drawn_bytes, queries_of
 from synth.spec.population import Protection
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
@@ -82,7 +83,14 @@ class ReleasePlan:
     """What the mechanism may measure: its own `measure`, or else its own choice."""
     spending: Plan
     memory_bytes: int | None
-    """About how much memory the fit needs."""
+    """About how much memory the fit needs; None where public numbers do not tell."""
+    output_bytes: int
+    """About how much memory it takes to draw the rows, to answer, and to write both to files."""
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """The larger of the two: what is fitted is small once rows are drawn from it."""
+        return None if self.memory_bytes is None else max(self.memory_bytes, self.output_bytes)
 
 
 def plan(
@@ -113,7 +121,14 @@ def plan(
         measured=measured,
         spending=mechanism.plan(measured, setting),
         memory_bytes=mechanism.memory_bytes(setting, measured),
+        output_bytes=_output_bytes(release, schema, asked),
     )
+
+
+def _output_bytes(release: ReleaseSpec, schema: Schema, asked: list[Group]) -> int:
+    rows = 0 if release.rows is None else drawn_bytes(release.rows, schema)
+    answers = ANSWER_BYTES * queries_of(asked, schema) if release.outputs.answers else 0
+    return rows + answers
 
 
 def _refuse_other_levels(mechanism: MechanismSpec, schema: Schema, protection: Protection) -> None:

@@ -16,7 +16,8 @@ class Protection(Spec):
     unit: Literal["row", "person", "household"] = "row"
     """What one protected unit is: a row, a person with several rows, or a household."""
     relation: Literal["add_remove", "replace_one"] = "add_remove"
-    """Neighbours differ by one unit more or less, or by one unit replaced (then n is public)."""
+    """Neighbours differ by one unit more or less, or by one unit replaced. With `replace_one` the
+    number of units is public, and so is which datasets of the population a unit is in."""
     max_rows_per_person: Annotated[int, Field(ge=1, le=MAX_ROWS_PER_UNIT)] | None = None
     """Largest number of rows kept of one person. Needed when the unit is `person`."""
     max_household_size: Annotated[int, Field(ge=1, le=MAX_ROWS_PER_UNIT)] | None = None
@@ -42,6 +43,15 @@ class Protection(Spec):
     def row_count_sensitivity(self) -> int:
         """How far one unit moves the number of rows: M-1 under replace-one, else M (docs/privacy.md, 3)."""
         return self.rows - 1 if self.relation == "replace_one" else self.rows
+
+
+class PartialProtection(Protection):
+    """Protection in one of two linked tables, where a unit may own no row at all."""
+
+    @property
+    def row_count_sensitivity(self) -> int:
+        """How far one unit moves the number of rows: from none to all, under either relation."""
+        return self.rows
 
 
 class Population(Protection):

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from synth.spec.base import Name, Spec
-from synth.spec.population import Protection
+from synth.spec.population import PartialProtection, Protection
 from synth.spec.schema import (
     Attribute,
     Columns,
@@ -123,13 +123,14 @@ def protection_of_table(
 ) -> Protection:
     """What protecting the population means for one of the two tables alone.
 
-    A household owns one row of the groups, and as many individuals as a group may have. A person's
-    rows are bounded by the population in either table.
+    A household owns at most one row of the groups, and as many individuals as a group may have. A
+    person's rows are bounded by the population in either table. A unit may own no row there: a
+    household without individuals, or individuals whose household has no row.
     """
-    if protection.unit != "household":
-        return protection
-    rows = 1 if table == "groups" else schema.max_group_size
-    return protection.model_copy(update={"max_household_size": rows})
+    fields = protection.model_dump(include=set(Protection.model_fields))
+    if protection.unit == "household":
+        fields["max_household_size"] = 1 if table == "groups" else schema.max_group_size
+    return PartialProtection(**fields)
 
 
 def _attributes(columns: Columns, key: str) -> list[Attribute]:

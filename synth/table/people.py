@@ -1,7 +1,12 @@
-"""Which rows of a person are kept, when each person may own only so many.
+"""Which rows of a person are kept, when each person may own at most `max_rows`.
 
-The choice looks at nothing but the person's own rows: each row is ordered by a keyed hash of its
-content, and the first ones are kept. So a person who joins or leaves changes no one else's rows.
+The choice depends on the person's own rows alone, so a person who joins or leaves changes nobody
+else's rows. The rows are put in order by keyed hashes, and the first ones are kept:
+
+- In one table the order is that of a hash of each row's content.
+- Where rows belong to groups, the order is first that of a hash of the group's key; content decides
+  only between rows of one group. So the number of rows that a person keeps in each group does not
+  depend on any protected value, nor on the person's identifier (docs/privacy.md, section 3.1).
 """
 
 from collections.abc import Iterable
@@ -19,13 +24,13 @@ _ROWS_AT_ONCE = 2**22
 
 
 def choose_rows(
-    chunks: Iterable[Chunk], identifier: str, *, max_rows: int, key: bytes
+    chunks: Iterable[Chunk], identifier: str, *, max_rows: int, key: bytes, group: str | None = None
 ) -> list[npt.NDArray[np.bool_]]:
-    """For each chunk, which of its rows are among the first `max_rows` of their person."""
-    # 24 bytes a row: 16 of the person's digest, 8 of the row's hash.
-    marks = [
-        np.column_stack([_words(chunk[identifier]), _content_hash(chunk, key)]) for chunk in chunks
-    ]
+    """For each chunk, which of its rows are among the first `max_rows` of their person.
+
+    `group` names the column with the key of each row's group, where rows belong to groups.
+    """
+    marks = [_marks(chunk, identifier, key, group) for chunk in chunks]
     if not marks:
         return []
     kept = [np.zeros(len(rows), np.bool_) for rows in marks]
@@ -41,9 +46,15 @@ def choose_rows(
     return kept
 
 
+def _marks(chunk: Chunk, identifier: str, key: bytes, group: str | None) -> Words:
+    """Five or three words a row: the person's digest (two), the group's rank (two), the content's hash."""
+    ranks = [] if group is None else [_group_rank(chunk[group], key)]
+    return np.column_stack([_words(chunk[identifier]), *ranks, _content_hash(chunk, key)])
+
+
 def _first_of_each_person(rows: Words, max_rows: int) -> npt.NDArray[np.bool_]:
-    """Which rows are among the `max_rows` with the smallest hash of their person."""
-    order = np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))
+    """Which rows are among the first `max_rows` of their person, in the order of their words."""
+    order = np.lexsort(rows.T[::-1])
     people = rows[order, :2]
     is_new = np.ones(len(rows), np.bool_)
     is_new[1:] = (people[1:] != people[:-1]).any(axis=1)
@@ -65,6 +76,20 @@ def _content_hash(chunk: Chunk, key: bytes) -> Words:
         for word in _words(chunk[name]).T:
             hashes = _mix((hashes ^ word) + salt)
     return hashes
+
+
+def _group_rank(keys: Array, key: bytes) -> Words:
+    """A keyed rank of each row's group. Groups with different keys never share one.
+
+    Each step can be undone, so this is a permutation of all digests: a tie between two groups would
+    let the content of rows decide between them.
+    """
+    salt = np.frombuffer(
+        blake2b(b"group", key=blake2b(key).digest(), digest_size=8).digest(), np.uint64
+    )
+    first, second = _words(keys).T
+    first = _mix(first + salt)
+    return np.column_stack([first, _mix((second ^ first) + salt)])
 
 
 def _words(column: Array) -> Words:

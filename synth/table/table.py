@@ -162,16 +162,23 @@ def _saved_batch(reader: Any, index: int) -> Any:
     raise TableError("the saved table is damaged; save it again")
 
 
-def limit_rows(table: Table, identifier: str, max_rows: int, key: bytes) -> Table:
-    """The table with at most `max_rows` rows of each person, chosen by a keyed hash of the row."""
+def limit_rows(
+    table: Table, identifier: str, max_rows: int, key: bytes, *, group: str | None = None
+) -> Table:
+    """The table with at most `max_rows` rows of each person, chosen by keyed hashes.
+
+    Name the column with the key of the rows' groups as `group` where a person is the unit of linked
+    tables: then the groups in which a person keeps rows do not depend on what the rows say.
+    """
     names = [c.name for c in table.schema.columns if isinstance(c, IdentifierColumn)]
-    if identifier not in names:
-        raise TableError(f"column {identifier!r} is not declared as an identifier")
+    for name in (identifier, group):
+        if name is not None and name not in names:
+            raise TableError(f"column {name!r} is not declared as an identifier")
     if max_rows < 1:
         raise ValueError("max_rows must be at least 1")
     if not key:
         raise ValueError("the key must not be empty")
-    kept = choose_rows(table.chunks(), identifier, max_rows=max_rows, key=key)
+    kept = choose_rows(table.chunks(), identifier, max_rows=max_rows, key=key, group=group)
     return Table(table.schema, _KeptChunks(table, kept))
 
 

@@ -132,6 +132,7 @@ def test_derived_columns(column: str, numbers: list[float], classes: list[str]) 
 # Comparisons
 
 
+@pytest.mark.random
 def test_a_release_is_measured_and_reported(tmp_path: Path, rows: pd.DataFrame) -> None:
     questions = all_questions(prefixes=30, halfspaces=10)
     results, studies = tmp_path / "mixed.jsonl", tmp_path / "mixed-studies.jsonl"
@@ -208,6 +209,7 @@ def test_studies_are_reported(tmp_path: Path) -> None:
     assert (tmp_path / "mixed-crossover.svg").read_text().startswith("<svg")
 
 
+@pytest.mark.random
 def test_three_prefixes_are_missed_by_rows_in_the_wrong_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

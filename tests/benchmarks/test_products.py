@@ -37,6 +37,7 @@ TOY = Comparison("toy", "A toy", ("gaussian", "mwem", "pmw_pub"), toy_problem)
 GRID = Grid(epsilons=(0.5, 1.0), runs=2)
 
 
+@pytest.mark.random
 def test_a_grid_is_run_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = tmp_path / "products.jsonl"
     run_grid([TOY], GRID, results=results)
@@ -55,6 +56,7 @@ def test_a_grid_is_run_and_reported(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert f"\n{mechanism} " in printed
 
 
+@pytest.mark.random
 def test_a_grid_goes_on_where_it_stopped(tmp_path: Path) -> None:
     results = tmp_path / "products.jsonl"
     run_grid([TOY], Grid((1.0,), runs=1, mechanisms=["gaussian"]), results=results)
@@ -64,6 +66,7 @@ def test_a_grid_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert len(results.read_text().splitlines()) == 2
 
 
+@pytest.mark.random
 def test_of_two_outcomes_the_later_counts(tmp_path: Path) -> None:
     results = tmp_path / "products.jsonl"
     run_grid([TOY], Grid((1.0,), runs=1, mechanisms=["gaussian"]), results=results)
@@ -73,6 +76,7 @@ def test_of_two_outcomes_the_later_counts(tmp_path: Path) -> None:
     assert read(results) == {task: later}
 
 
+@pytest.mark.random
 def test_the_report_says_when_the_code_changed_in_between(tmp_path: Path) -> None:
     results = tmp_path / "products.jsonl"
     run_grid([TOY], Grid((1.0,), runs=1, mechanisms=["gaussian"]), results=results)
@@ -94,6 +98,7 @@ def test_what_cannot_run_is_left_out_with_a_reason(
     assert read(tmp_path / "products.jsonl") == {}
 
 
+@pytest.mark.random
 def test_one_table_shows_all_mechanisms_or_why_not(tmp_path: Path) -> None:
     results = tmp_path / "products.jsonl"
     run_grid([TOY], Grid((0.5, 1.0), runs=2, mechanisms=["gaussian"]), results=results)

@@ -10,13 +10,12 @@ from uuid import UUID
 
 import pytest
 
+from service.doorbell import QUEUES
 from service.embedded import PostgresServer, ValkeyServer
 from service.keys.schemas import Scope
 from service.keys.service import create_key
 from tests.browser.support import Person, find_chromium, flags
 from tests.worker.support import Stack, await_that, running_stack
-
-QUEUES = ("jobs", "fast")
 
 
 @dataclass(frozen=True)

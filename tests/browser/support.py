@@ -61,7 +61,12 @@ class Person:
             self.complaints.append(message.text)
 
     def open(self, path: str) -> Any:
+        """A page of the console."""
         return self.page.goto(f"{self.url}/console{path}")
+
+    def open_reference(self) -> Any:
+        """The reference of the API."""
+        return self.page.goto(f"{self.url}/docs")
 
     def sign_in(self, key: str) -> None:
         self.open("/sign-in")
@@ -91,8 +96,7 @@ class Person:
         )
 
     def check(self) -> None:
-        """Nothing went wrong in the browser, and it talked to nobody else."""
+        """Nothing went wrong in the browser, and it asked for pages and their files alone."""
         assert self.complaints == []
-        assert {
-            each for each in self.addresses if not each.startswith(f"{self.url}/console")
-        } == set()
+        own = (f"{self.url}/console", f"{self.url}/docs")
+        assert {each for each in self.addresses if not each.startswith(own)} == set()

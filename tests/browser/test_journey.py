@@ -12,7 +12,7 @@ from tests.browser.conftest import World
 from tests.browser.support import PATIENCE, Person
 from tests.worker.support import csv_rows
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.random]
 
 POPULATION = "people of the whole way"
 

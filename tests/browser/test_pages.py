@@ -11,7 +11,7 @@ import pytest
 from tests.browser.conftest import World
 from tests.browser.support import Person
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.random]
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -55,6 +55,8 @@ def test_every_page_is_accessible_and_fits(
             if role == "nobody":
                 person.open("/sign-in")
                 faults |= inspected(person, "sign-in", size, scheme)
+                person.open_reference()
+                faults |= inspected(person, "reference", size, scheme)
                 continue
             person.sign_in(world.keys[role])  # type: ignore[index]
             for name, who, path in PAGES:
@@ -80,6 +82,23 @@ def inspected(person: Person, name: str, size: dict[str, int], scheme: str) -> d
         for each in found.response["violations"]
     }
     return faults | ({f"{name}, width": "wider than the window"} if person.overflows() else {})
+
+
+def test_the_reference_shows_the_api_and_loads_nothing_from_elsewhere(visit: Any) -> None:
+    with visit() as person:
+        answer = person.open_reference()
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        operation = person.page.locator("summary", has_text="Queue a release")
+        assert "POST /v1/releases" in " ".join(operation.inner_text().split())
+        assert not person.page.get_by_text("Example of Queue").is_visible()
+        operation.click()
+        opened = person.page.locator("details[open]")
+        opened.locator("pre").wait_for()
+        opened.get_by_role("link", name="ReleaseRequest").click()
+        person.page.wait_for_url("**/docs#schema-ReleaseRequest")
+        assert person.page.locator("#schema-ReleaseRequest").is_visible()
+        hosts = {address.split("/")[2] for address in person.addresses}
+        assert hosts == {person.url.split("/")[2]}
 
 
 class TestWithoutScripts:

@@ -190,9 +190,12 @@ class TestPopulations:
         assert run("population", "create", "people", *caps)[0] == 2
 
     def test_they_are_listed(self, play: Play) -> None:
-        play(page(POPULATION), page(POPULATION))
-        assert "0.75" in run("population", "list")[1]
+        yesterday = POPULATION["budget"] | {"as_of": "2026-03-01T00:00:00Z"}
+        play(page(POPULATION), page(POPULATION), page(POPULATION | {"budget": yesterday}))
+        code, out, noted = run("population", "list")
+        assert (code, noted) == (0, "") and "0.75" in out
         assert json.loads(run("population", "list", "--json")[1])[0]["id"] == "p1"
+        assert "Balances as of 2026-03-01 00:00 UTC" in run("population", "list")[2]
 
 
 class TestDatasets:
@@ -403,9 +406,15 @@ class TestReleases:
         code, out, _ = run("release", "download", "r1", "--output", tmp_path / "new")
         assert (code, out) == (0, f"{tmp_path / 'new' / 'a.csv'}\n")
 
+    def test_resume(self, play: Play) -> None:
+        seen = play(answer(RELEASE | {"state": "queued"}), answer(RELEASE | {"state": "queued"}))
+        assert "Release is queued" in run("release", "resume", "r1")[2]
+        assert json.loads(run("release", "resume", "r1", "--json")[1])["state"] == "queued"
+        assert {request.url.path for request in seen.requests} == {"/v1/releases/r1/resume"}
+
     def test_cancel_publish_and_sample(self, play: Play) -> None:
         play(answer(RELEASE | {"state": "running"}), answer(RELEASE), httpx.Response(200, text="x"))
-        assert "stops at its next step" in run("release", "cancel", "r1")[2]
+        assert "stops within seconds" in run("release", "cancel", "r1")[2]
         assert run("release", "publish", "r1")[0] == 0
         assert run("release", "sample", "r1", "--rows", 1)[1] == "x"
         play(httpx.Response(200, text="sex,age\nF,3\n"))

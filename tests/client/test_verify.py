@@ -193,6 +193,33 @@ def test_a_signed_certificate_without_a_list_of_files(folder: Path, listed: Any)
     assert not check(folder).ok
 
 
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "rho 0.12 (epsilon 2.988) at delta 1e-09, of which rho 0.1 (epsilon 2.501) was spent"),
+        ({"rho_reserved": None}, None),
+        ({"epsilon_reserved": {"1e-06": 2.0}}, None),
+        ({"population": None}, None),
+    ],
+)
+def test_the_guarantee_is_that_of_what_was_reserved(
+    folder: Path, changes: dict[str, Any], expected: str | None
+) -> None:
+    """A certificate that does not state both amounts verifies as well, and promises nothing here."""
+    promise = {
+        "rho_reserved": 0.12,
+        "epsilon_reserved": {"1e-09": 2.9872},
+        "epsilon": {"1e-09": 2.5001},
+        "population": {"name": "Bevölkerung", "delta": 1e-9},
+    }
+    document = signed(certificate() | promise | changes)
+    (folder / "certificate.json").write_text(json.dumps(document))
+    assert check(folder).ok and check(folder).guarantee == expected
+    shown = CliRunner().invoke(app, ["verify", str(folder / "certificate.json")]).stdout
+    assert ("Guarantee: " in shown) == (expected is not None)
+    assert (expected or "") in shown
+
+
 class TestCommand:
     def run(self, *arguments: object) -> tuple[int, str]:
         result = CliRunner().invoke(app, ["verify", *map(str, arguments)])

@@ -12,11 +12,12 @@ from pathlib import Path
 from tests.documents import Block, blocks, name_of
 from tests.e2e.stand_ins import Call, install_stand_ins, read_calls
 from tests.e2e.support import environment, wait_until
+from tests.fresh_noise import announce_noise
+from tests.patience import PATIENCE
 
 ADDRESS = "http://127.0.0.1:8000"
 """Where the pages' service answers, if nothing else is said."""
 EXECUTED = ("sh", "python")
-BLOCK_SECONDS = 300
 FAILS = "  # fails"
 """Ends a command that is shown because it fails."""
 
@@ -55,6 +56,7 @@ class Ran:
 
 def run_page(document: Path, folder: Path, surroundings: Surroundings) -> Ran:
     """Carry out every block of a page that is a program, in order, in an empty folder."""
+    announce_noise()
     folder.mkdir()
     log = install_stand_ins(folder)
     namespace: dict[str, object] = {"__name__": "page"}
@@ -100,7 +102,7 @@ class Shell:
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
-            self._process.wait(BLOCK_SECONDS)
+            self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -127,7 +129,7 @@ class Shell:
         assert self._process.stdin is not None
         self._process.stdin.write(ask.encode())
         self._process.stdin.flush()
-        wait_until(lambda: state.exists() or self._has_ended(), seconds=BLOCK_SECONDS)
+        wait_until(lambda: state.exists() or self._has_ended(), seconds=PATIENCE)
         assert state.exists(), f"{where}: failed\n{text}\n{self.printed()[before:]}"
         pairs = state.read_text().rstrip("\0").split("\0")
         self.environment = dict(pair.split("=", 1) for pair in pairs)

@@ -15,10 +15,9 @@ import psutil
 
 from client import Client
 from client.stack import find_free_port
+from tests.patience import PATIENCE
 
 SCRIM = (sys.executable, "-m", "client.cli")
-READY_SECONDS = 120
-STOP_SECONDS = 60
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -79,7 +78,7 @@ class Up:
         """Press Ctrl-C; returns the exit code and everything that was printed."""
         everything = self.processes()
         self.process.send_signal(signal.SIGINT)
-        printed, _ = self.process.communicate(timeout=STOP_SECONDS)
+        printed, _ = self.process.communicate(timeout=PATIENCE)
         assert [each for each in everything if is_alive(each)] == []
         return self.process.returncode, printed
 
@@ -89,13 +88,13 @@ def running(data_dir: Path, **settings: str) -> Iterator[Up]:
     """A stack that is ready; whatever happens, nothing of it stays."""
     up = Up(data_dir, settings)
     try:
-        wait_until(lambda: up.is_ready() or up.process.poll() is not None, seconds=READY_SECONDS)
+        wait_until(lambda: up.is_ready() or up.process.poll() is not None, seconds=PATIENCE)
         assert up.process.poll() is None, up.process.communicate()
         yield up
     finally:
         if up.process.poll() is None:
             up.process.terminate()
-        up.process.communicate(timeout=STOP_SECONDS)
+        up.process.communicate(timeout=PATIENCE)
 
 
 def is_alive(process: psutil.Process) -> bool:

@@ -18,14 +18,16 @@ from client.comparison import contains, read_answers, read_rows
 from client.demo import EPSILON, FILES
 from client.example import COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions
 from client.verify import verify
-from tests.e2e.support import SCRIM, STOP_SECONDS, Up, environment, is_alive, running, scratch
+from tests.e2e.support import SCRIM, Up, environment, is_alive, running, scratch
+from tests.fresh_noise import announce_noise
+from tests.patience import PATIENCE
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.random]
 
-DEMO_SECONDS = 300
-LARGEST_DISTANCE = 0.1
-"""Total variation of the worst question: about 0.026, and 0.055 in one run of a hundred, because what
-is measured is drawn. Rows with independent columns are at 0.37."""
+LARGEST_DISTANCE = 0.2
+"""Total variation of the worst question: about 0.026, and 0.055 in one run of a hundred, because the tables
+that are measured are drawn. Gumbel noise has an exponential tail: extrapolated, 0.1 is exceeded in one
+run of 20,000 and 0.2 in fewer than one of 10^9. Rows with independent columns are at 0.37."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +56,14 @@ def demo() -> Iterator[Demo]:
 
 def run_in(folder: Path) -> Demo:
     """Run the demo in a folder."""
+    announce_noise()
     done = subprocess.run(
         [*SCRIM, "demo", "--data-dir", "data"],
         cwd=folder,
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=DEMO_SECONDS,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return Demo(folder, folder / "data", done.stdout)
@@ -203,7 +206,7 @@ def test_ctrl_c_ends_the_demo_and_its_stack(tmp_path: Path) -> None:
         assert line, "it ended early"
     everything = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=STOP_SECONDS)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert len(everything) > 5
     assert not any(map(is_alive, everything))

@@ -56,6 +56,7 @@ def stack() -> Iterator[Up]:
 
 
 @pytest.mark.documents
+@pytest.mark.random
 @pytest.mark.parametrize("document", pages, ids=name_of)
 def test_every_page_can_be_carried_out(document: Path, request: pytest.FixtureRequest) -> None:
     skip_without_programs(document)
@@ -177,6 +178,7 @@ def test_a_command_that_fails_is_noticed(text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.random
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=name_of)
 def test_notebooks_start_a_service_where_none_is_named(notebook: Path, tmp_path: Path) -> None:
     run_page(notebook, tmp_path / "page", Surroundings())

@@ -14,6 +14,7 @@ from client.stack import find_free_port, stack_command
 from service.db import APP_ROLE
 from service.embedded import PostgresServer, ValkeyServer
 from tests.e2e.support import Up, environment, is_alive, running, scratch, wait_until
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.e2e
 
@@ -41,7 +42,7 @@ def start(data_dir: Path, port: int, **settings: str) -> subprocess.CompletedPro
         env=environment(**settings),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
 
 
@@ -71,7 +72,7 @@ class TestRunning:
     def test_a_child_that_dies_comes_back(self, stack: Up, words: tuple[str, str]) -> None:
         killed = stack.child(*words)
         killed.kill()
-        wait_until(lambda: not is_alive(killed), seconds=10)
+        wait_until(lambda: not is_alive(killed), seconds=PATIENCE)
 
         def is_back() -> bool:
             try:
@@ -79,7 +80,7 @@ class TestRunning:
             except LookupError:
                 return False
 
-        wait_until(is_back, seconds=60)
+        wait_until(is_back, seconds=PATIENCE)
 
     def test_a_second_stack_in_the_same_folder_is_refused(self, stack: Up) -> None:
         refused = start(stack.data_dir, stack.port)
@@ -98,7 +99,7 @@ def test_a_killed_stack_leaves_nothing_and_starts_again(folder: Path) -> None:
             admin.populations.create("people", cap={"rho": 1.0}, delta=1e-9)
         everything = up.processes()
         up.process.send_signal(signal.SIGKILL)
-        wait_until(lambda: not any(map(is_alive, everything)), seconds=20)
+        wait_until(lambda: not any(map(is_alive, everything)), seconds=PATIENCE)
     with running(folder) as up, up.admin() as admin:
         assert [population.name for population in admin.populations.list()] == ["people"]
         assert "in use by another process" in run_beside(folder, "true").stderr
@@ -117,7 +118,7 @@ def run_beside(data_dir: Path, *command: str) -> subprocess.CompletedProcess[str
     """Run a command beside the servers of a folder, without the rest of the stack."""
     beside = (sys.executable, "-m", "service.embedded", "run", "--data-dir", str(data_dir), "--")
     return subprocess.run(
-        [*beside, *command], env=environment(), capture_output=True, text=True, timeout=120
+        [*beside, *command], env=environment(), capture_output=True, text=True, timeout=PATIENCE
     )
 
 

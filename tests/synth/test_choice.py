@@ -1,5 +1,7 @@
 """A release whose mechanism was left to choose runs and resumes as if it had been named."""
 
+import pytest
+
 from synth.privacy.journal import MemoryJournal
 from synth.run import run
 from synth.spec.choice import resolve
@@ -12,6 +14,7 @@ TABLE = coded_table(SCHEMA, random_rows(SIZES, 300))
 NEIGHBOUR = coded_table(SCHEMA, random_rows(SIZES, 300)[1:])
 
 
+@pytest.mark.random
 def test_what_is_chosen_runs_and_is_resumed_without_the_rows() -> None:
     asked = AskedRelease.model_validate(
         {

@@ -129,7 +129,7 @@ def test_features_say_the_same(queries: QuerySet) -> None:
         assert counts.tolist() == by_features(group, ROWS), group.name
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.data())
 def test_the_order_of_the_groups_does_not_matter(data: st.DataObject) -> None:
     """Groups share tables whose attributes may come in any order."""
@@ -156,7 +156,7 @@ def test_no_rows_count_zero(queries: QuerySet) -> None:
     assert queries.count(Table(SCHEMA, [store_numbers(SCHEMA, numbers_of([]))])).sum() == 0
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(ROW, max_size=12))
 def test_any_rows_are_counted_right(rows: list[Row]) -> None:
     for groups in COMPILED.values():

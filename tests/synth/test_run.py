@@ -13,6 +13,7 @@ from synth.models.histogram import Histogram
 from synth.models.released import ReleasedModel
 from synth.queries import compile_workload
 from synth.run import run
+from synth.spec.budget import epsilon_of_units
 from synth.spec.errors import DomainTooLarge, SpecError
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
@@ -56,6 +57,7 @@ def table() -> Table:
     return Table(SCHEMA, list(read_csv(source, SCHEMA)))
 
 
+@pytest.mark.random
 def test_rows_have_the_declared_types_and_bounds() -> None:
     done = run(ReleaseSpec.model_validate(BODY), table(), protection=ADD_REMOVE, delta=1e-9)
     assert done.rows is not None
@@ -70,15 +72,18 @@ def test_rows_have_the_declared_types_and_bounds() -> None:
     assert all(len(row["income"].partition(".")[2]) == 1 for row in rows)
 
 
+@pytest.mark.random
 def test_columns_nobody_asked_about_are_uniform() -> None:
     """Every private row has x, but nothing was measured about it."""
     spec = ReleaseSpec.model_validate(BODY | {"outputs": {"rows": 4000}})
     done = run(spec, table(), protection=ADD_REMOVE, delta=1e-9)
     assert done.rows is not None
     share = np.mean(done.rows["unasked"] == 0)
-    assert abs(share - 1 / 3) < 0.06  # x, y and the added `other`, each a third
+    # x, y and the added `other`, each a third; 0.06 is eight standard deviations of 4,000 rows.
+    assert abs(share - 1 / 3) < 0.06
 
 
+@pytest.mark.random
 def test_answers_are_labelled_and_scaled() -> None:
     done = run(ReleaseSpec.model_validate(BODY), table(), protection=REPLACE_ONE, delta=1e-9)
     assert done.answers is not None
@@ -88,6 +93,7 @@ def test_answers_are_labelled_and_scaled() -> None:
     np.testing.assert_allclose(done.answers.counts, 500 * done.answers.fractions)
 
 
+@pytest.mark.random
 def test_the_certificate_says_what_was_done() -> None:
     done = run(ReleaseSpec.model_validate(BODY), table(), protection=ADD_REMOVE, delta=1e-9)
     certificate = done.certificate
@@ -95,10 +101,15 @@ def test_the_certificate_says_what_was_done() -> None:
     assert certificate["rho_units"] == sum(o["rho_units"] for o in certificate["operations"])
     assert [o["kind"] for o in certificate["operations"]] == ["rows", *["select", "measure"] * 2]
     assert set(certificate["epsilon"]) == {"1e-06", "1e-09", "1e-12"}
+    budget = ReleaseSpec.model_validate(BODY).budget.units(1e-9)
+    assert certificate["rho_units"] < certificate["rho_units_reserved"] == budget
+    for delta, epsilon in certificate["epsilon_reserved"].items():
+        assert epsilon == epsilon_of_units(budget, float(delta)) > certificate["epsilon"][delta]
     assert certificate["release"]["mechanism"]["name"] == "pep"
     assert len(certificate["schema_sha256"]) == 64
 
 
+@pytest.mark.random
 def test_a_released_model_answers_questions_nobody_asked_before() -> None:
     done = run(ReleaseSpec.model_validate(BODY), table(), protection=ADD_REMOVE, delta=1e-9)
     model = ReleasedModel.from_bytes(done.model.to_bytes())
@@ -127,6 +138,7 @@ def test_what_cannot_work_is_refused_before_anything_is_touched() -> None:
         )
 
 
+@pytest.mark.random
 def test_what_is_measured_and_what_is_asked_are_two_things() -> None:
     sizes = {"a": 2, "b": 3, "c": 2}
     schema = coded_schema(sizes)

@@ -32,10 +32,10 @@ from service.ledger.records import Account, Operation, Reservation
 from service.logging import build_logger
 from service.server import Server
 from tests.databases import create_database
+from tests.fresh_noise import announce_noise
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0
-"""Seconds after which something that must happen is taken to have failed."""
 
 SCHEMA: dict[str, Any] = {
     "columns": [
@@ -101,8 +101,8 @@ class Stack:
         self.folder = folder
         self.log = io.StringIO()
         self.owner = open_engine(owner_url)
-        with _settings_from(environment) as settings:
-            self.app = create_app(settings, log=build_logger(self.log))
+        with _settings_from(environment) as self.settings:
+            self.app = create_app(self.settings, log=build_logger(self.log))
         self.http: httpx.Client
         self._populations: list[UUID] = []
 
@@ -146,7 +146,12 @@ class Stack:
         self.upload(dataset, content or csv_rows())
         return dataset
 
-    def submit(self, dataset: UUID, **changes: Any) -> UUID:
+    def curator(self) -> str:
+        """The key of another curator."""
+        with self.context.transaction() as work:
+            return create_key(work.session, "another curator", ["curator"])[1]
+
+    def submit(self, dataset: UUID, *, key: str | None = None, **changes: Any) -> UUID:
         body = {
             "dataset_id": str(dataset),
             "workload": [{"type": "marginals", "k": 2}],
@@ -154,7 +159,7 @@ class Stack:
             "budget": {"rho": 0.1},
             "outputs": {"rows": 60},
         }
-        return UUID(self._post("/v1/releases", body | changes)["id"])
+        return UUID(self._post("/v1/releases", body | changes, key=key)["id"])
 
     def show(self, kind: str, identifier: UUID) -> dict[str, Any]:
         answer = self.http.get(f"/v1/{kind}/{identifier}")
@@ -173,8 +178,10 @@ class Stack:
         assert answer.status_code == 200, answer.text
         return answer.content
 
-    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        answer = self.http.post(path, json=body, headers={"Idempotency-Key": uuid.uuid4().hex})
+    def _post(self, path: str, body: dict[str, Any], *, key: str | None = None) -> dict[str, Any]:
+        headers = {"Idempotency-Key": uuid.uuid4().hex}
+        headers |= {} if key is None else {"Authorization": f"Bearer {key}"}
+        answer = self.http.post(path, json=body, headers=headers)
         assert answer.status_code in {201, 202}, answer.text
         created: dict[str, Any] = answer.json()
         return created
@@ -233,6 +240,7 @@ class Stack:
 
     def process(self, name: str, *arguments: str, **changes: str) -> Command:
         """A worker or reaper, not yet started; `arguments` are those of Python."""
+        announce_noise()
         log_path = self.folder / "logs" / f"{name}.log"
         marker = b"_ready"
         return Command(
@@ -249,6 +257,16 @@ class Stack:
         """Everything that was logged by anybody."""
         files = (self.folder / "logs").glob("*")
         return self.log.getvalue().encode() + b"".join(path.read_bytes() for path in files)
+
+
+def emptied(stack: Stack) -> None:
+    """End whatever an earlier test left waiting, and forget its rings."""
+    stack.scalar(
+        "UPDATE release SET state = 'cancelled', finished_at = now()"
+        " WHERE state IN ('queued', 'running')"
+    )
+    stack.scalar("UPDATE dataset SET state = 'rejected' WHERE state = 'ingesting'")
+    stack.context.broker.flushdb()
 
 
 @contextmanager
@@ -288,7 +306,7 @@ def running_stack(
     }
     (folder / "tmp").mkdir()
     stack = Stack(owner_url, environment | changes, folder)
-    server = Server(stack.app, port=0)
+    server = Server(stack.app, stack.settings, port=0)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -11,6 +11,8 @@ from tests.worker.support import Stack
 from tests.worker.test_public_data import ready_public
 from worker.releases import run_release
 
+pytestmark = pytest.mark.random
+
 
 def forget_how(monkeypatch: pytest.MonkeyPatch) -> None:
     """From here on nothing can be chosen again."""

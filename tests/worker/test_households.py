@@ -130,6 +130,16 @@ class TestLinking:
         )
         assert sorted(alone.values()) == [1] * 40, "the table alone is not truncated"
 
+    def test_the_groups_in_which_a_person_stays_do_not_depend_on_values(self, stack: Stack) -> None:
+        """Forty people of different ages in the same three homes, of whom each may keep one row."""
+        population = stack.population(unit="person", max_rows_per_person=1, relation="replace_one")
+        lines = [f"{home},F,{age},p{age}" for age in range(40) for home in (1, 2, 3)]
+        content = "\n".join(["hid,sex,age,pid", *lines]).encode()
+        dataset = ingested(stack, population, OWNED, GROUPS + b"1,a\n2,a\n3,a\n", content)
+        kept = column(stored(stack, dataset, "individuals"), "hid")
+        assert len(kept) == 40
+        assert len({bytes(home) for home in kept}) == 1
+
     @pytest.mark.parametrize(
         ("protection", "schema", "rows", "told"),
         [
@@ -171,6 +181,7 @@ def two_level(stack_of_session: Stack) -> UUID:
 
 
 class TestOneTableAlone:
+    @pytest.mark.random
     def test_prices_are_those_of_a_household(self, stack: Stack, two_level: UUID) -> None:
         """One group, or three individuals: the noise is three times as large at the same price."""
         journals = {}
@@ -201,6 +212,7 @@ class TestOneTableAlone:
             assert ratio == pytest.approx(3, rel=1e-3)
         assert noise("groups", 1) == pytest.approx(0.5**0.5, rel=1e-3)
 
+    @pytest.mark.random
     @pytest.mark.parametrize(("table", "header"), [("groups", "town"), ("individuals", "sex,age")])
     @pytest.mark.parametrize("dry_run", [False, True])
     def test_one_file_of_rows(
@@ -214,6 +226,7 @@ class TestOneTableAlone:
         first, *lines = stack.artifact(release, "synthetic.csv").decode().splitlines()
         assert first == header and len(lines) == 60
 
+    @pytest.mark.random
     def test_it_reads_that_table_alone(self, stack: Stack) -> None:
         groups, rows = households(20)
         dataset = ingested(stack, stack.population(**HOUSEHOLDS), TWO_LEVEL, groups, rows)
@@ -252,6 +265,7 @@ def released(stack_of_session: Stack, two_level: UUID) -> UUID:
 
 
 class TestBothTables:
+    @pytest.mark.random
     def test_two_files_that_join(self, stack: Stack, released: UUID, tmp_path: Path) -> None:
         names = {each["name"] for each in stack.release(released)["artifacts"]}
         tables = {f"synthetic_{table}" for table in ("groups", "individuals")}
@@ -274,6 +288,7 @@ class TestBothTables:
         assert report.certificate is not None
         assert report.certificate["protection"]["unit"] == "household"
 
+    @pytest.mark.random
     def test_prices_are_those_of_a_household(self, stack: Stack, released: UUID) -> None:
         """At one price each: individuals move by three, the sizes of groups by one."""
         journal = stack.journal(released)
@@ -283,6 +298,7 @@ class TestBothTables:
         assert individuals.scale == pytest.approx(3 * sizes.scale, rel=1e-3)
         assert sum(each.price_units for each in journal) <= 10**12
 
+    @pytest.mark.random
     def test_answers_are_at_both_levels(self, stack: Stack, released: UUID) -> None:
         answers = rows_of(stack.artifact(released, "answers.csv"))
         fractions: Counter[str] = Counter()
@@ -293,6 +309,7 @@ class TestBothTables:
         assert len(wholes) == 4
         assert all(fractions[item] == pytest.approx(1, abs=1e-4) for item in wholes)
 
+    @pytest.mark.random
     def test_the_model_is_asked_and_gives_more_groups(self, stack: Stack, released: UUID) -> None:
         shelf = ModelShelf(stack.context)
         asked = [{"type": "hierarchical", "attributes": [["sex"]], "levels": ["group"]}]
@@ -302,6 +319,7 @@ class TestBothTables:
         assert {line["hid"] for line in lines} == {str(1 + each) for each in range(7)}
         assert len({(line["hid"], line["town"]) for line in lines}) == 7
 
+    @pytest.mark.random
     def test_dry_run(self, stack: Stack) -> None:
         """It needs no rows, and shows what files there will be."""
         population = stack.population(**HOUSEHOLDS)
@@ -316,6 +334,7 @@ class TestBothTables:
         )
         assert stack.account(population).spent_units == 0
 
+    @pytest.mark.random
     def test_people_are_protected_by_their_own_rows(self, stack: Stack) -> None:
         population = stack.population(unit="person", max_rows_per_person=2)
         groups, rows = households(50)
@@ -337,6 +356,7 @@ class TestBothTables:
         assert noise == pytest.approx([2 / 2**0.5] * 2, rel=1e-2)
         assert sizes.scale == pytest.approx(2**0.5 * individuals.scale, rel=1e-3)
 
+    @pytest.mark.random
     def test_a_resumed_release_reads_no_row(
         self, stack: Stack, monkeypatch: pytest.MonkeyPatch
     ) -> None:

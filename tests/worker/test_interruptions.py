@@ -20,6 +20,8 @@ from worker.journal import LedgerJournal
 from worker.orders import load_order
 from worker.releases import run_release
 
+pytestmark = pytest.mark.random
+
 CERTIFIED = {"rows": 60, "formats": ["csv", "parquet"], "certify": {}}
 
 
@@ -54,9 +56,6 @@ def test_resumed_from_the_journal_alone(
     run_release(stack.context, release)
     journal = stack.journal(release)
     assert stack.release(release)["state"] == "running" and len(journal) == 8
-    run_release(stack.context, release)
-    assert stack.release(release)["state"] == "running", "the lease still holds"
-    stack.expire_lease(release)
     for path in stack.objects(f"datasets/{dataset}/tables/1/rows"):
         path.write_bytes(b"a resumed job reads no row")
     run_release(stack.context, release)

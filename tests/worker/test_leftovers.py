@@ -132,6 +132,7 @@ def test_everything_of_datasets_that_are_over(stack: Stack, state: str) -> None:
     assert not any(file.exists() for file in left)
 
 
+@pytest.mark.random
 def test_a_whole_installation_survives(stack: Stack, dataset: UUID) -> None:
     release = stack.submit(dataset)
     run_release(stack.context, release)

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import uuid
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -11,11 +13,14 @@ import httpx
 import numpy as np
 import pytest
 
+from service.ledger.anchor_store import FileAnchorStore
 from synth.models.released import ReleasedModel
 from tests.worker.support import SCHEMA, Stack
 from worker.ingest import ingest_dataset
 from worker.pretrained import PRETRAINED
 from worker.releases import run_release
+
+pytestmark = pytest.mark.random
 
 # Another order and other declarations than SCHEMA, a column of its own, and values it does not know.
 PUBLIC_SCHEMA: dict[str, Any] = {
@@ -131,6 +136,27 @@ def test_public_data_that_fail_the_screen_return_the_rest(
     account = stack.account(population)
     assert (account.spent_units, account.reserved_units) == (sum(spent), 0)
     assert sum(spent) <= 0.11 * 5 * 10**12
+
+
+def test_the_value_of_the_screen_is_anchored_before_it_is_seen(
+    stack: Stack, dataset: UUID, tmp_path: Path
+) -> None:
+    """Where the anchor cannot be written, the job is left to be resumed and shows no value."""
+    one_row = ready_public(stack, content=b"town,height,age,sex\na,1.7,30,F\n")
+    mechanism = {"name": "pmw_pub", "screen": {"share": 0.1, "max_error": 0.05}}
+    release = submit(stack, dataset, one_row, mechanism=mechanism, budget={"rho": 5.0})
+    anchored = stack.context.anchor_store.read()
+    assert anchored is not None
+    (tmp_path / "anchor.json").write_bytes(anchored.document)
+    (tmp_path / ".anchor.json.lock").mkdir()  # so the anchor can be read, and not be written
+    store = FileAnchorStore(tmp_path / "anchor.json")
+    run_release(replace(stack.context, anchor_store=store), release)
+    shown = stack.release(release)
+    assert [each.kind for each in stack.journal(release)] == ["rows", "best_mixture"]
+    assert (shown["state"], shown["error"]) == ("running", None)
+    stack.expire_lease(release)
+    run_release(stack.context, release)
+    assert stack.release(release)["error"]["type"] == "/problems/public-data-too-far"
 
 
 def test_missing_columns_are_refused_before_anything_is_reserved(

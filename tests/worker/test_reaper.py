@@ -8,7 +8,7 @@ import pytest
 
 from service.doorbell import INGEST, JOBS, RUN
 from service.ledger import repository as ledger
-from tests.worker.support import Stack
+from tests.worker.support import Stack, emptied
 from worker.lease import DryRunLease
 from worker.reaper import Reaper
 
@@ -18,12 +18,7 @@ MAX_ATTEMPTS = 3
 @pytest.fixture
 def stack(stack: Stack) -> Iterator[Stack]:
     """With an empty queue, and nothing that an earlier test left waiting."""
-    stack.scalar(
-        "UPDATE release SET state = 'cancelled', finished_at = now()"
-        " WHERE state IN ('queued', 'running')"
-    )
-    stack.scalar("UPDATE dataset SET state = 'rejected' WHERE state = 'ingesting'")
-    stack.context.broker.flushdb()
+    emptied(stack)
     yield stack
 
 
@@ -56,13 +51,12 @@ def claim(stack: Stack, release: UUID) -> None:
 
 
 def attempt(stack: Stack, release: UUID, times: int) -> None:
-    for _ in range(times):
-        stack.scalar(
-            "INSERT INTO release_event (release_id, seq, kind, payload)"
-            " SELECT :id, max(seq) + 1, 'state', '{\"state\": \"running\"}'"
-            " FROM release_event WHERE release_id = :id",
-            id=release,
-        )
+    """Lose as many workers."""
+    stack.scalar(
+        "UPDATE release SET lost_attempts = lost_attempts + :times WHERE id = :id",
+        id=release,
+        times=times,
+    )
 
 
 def test_lost_rings_are_repeated_once(

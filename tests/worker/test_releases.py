@@ -21,6 +21,8 @@ from tests.worker.support import Stack, csv_rows
 from worker.ingest import ingest_dataset
 from worker.releases import run_release
 
+pytestmark = pytest.mark.random
+
 CERTIFIED = {"rows": 60, "formats": ["csv", "parquet"], "certify": {}}
 
 
@@ -68,16 +70,22 @@ def test_certificate(stack: Stack, population: UUID, dataset: UUID) -> None:
     assert certificate["release_id"] == str(release) and not certificate["dry_run"]
     assert certificate["population"]["id"] == str(population)
     chain = stack.http.get(f"/v1/populations/{population}/ledger?limit=100").json()["items"]
-    hashes = {entry["seq"]: entry["hash"] for entry in chain}
-    assert [each["kind"] for each in certificate["ledger"]] == ["reserve", *["operation"] * 8]
-    *earlier, last = certificate["ledger"]
-    assert last["hash"] == hashes[last["seq"]]
-    assert all(each["hash"] is None for each in earlier), "times follow from hashes in a row"
+    digests = [entry["digest"] for entry in chain if entry["release_id"] == str(release)]
+    reserved, *operations = certificate["ledger"]
+    assert [each["digest"] for each in certificate["ledger"]] == digests[:-1]
+    assert (reserved["kind"], reserved["digest"], digests[-1]) == ("reserve", None, None)
+    assert [each["kind"] for each in operations] == ["operation"] * 8
+    assert all(len(each["digest"]) == 64 for each in operations)
+    # Neither numbers nor hashes of entries, from which times and other releases can be told.
+    assert {*reserved} == {"kind", "operation", "rho_units", "digest"}
+    assert not any(entry["hash"] in json.dumps(certificate) for entry in chain)
     issued = datetime.fromisoformat(certificate["issued_at"])
     assert issued.timetz() == time(tzinfo=UTC)
     assert started <= issued.date() <= datetime.now(UTC).date()
     spent = sum(e["rho_units"] for e in certificate["ledger"] if e["kind"] == "operation")
-    assert certificate["rho_units"] == spent == stack.reservation(release).spent_units
+    reservation = stack.reservation(release)
+    assert certificate["rho_units"] == spent == reservation.spent_units
+    assert certificate["rho_units_reserved"] == reservation.amount_units == reserved["rho_units"]
     assert certificate["csv_escaping"]["prefix"] == "'"
 
 
@@ -128,10 +136,11 @@ def test_what_was_spent_is_anchored_first(
 def test_only_what_was_reserved_is_run(stack: Stack, dataset: UUID, change: str) -> None:
     release = stack.submit(dataset)
     stack.scalar(change, id=release)
+    logged = len(stack.log.getvalue())
     run_release(stack.context, release)
     assert stack.release(release)["error"]["type"] == "/problems/internal"
     assert stack.journal(release) == []
-    assert "ReservedForOther" in stack.log.getvalue()
+    assert "ReservedForOther" in stack.log.getvalue()[logged:]
 
 
 def test_damaged_rows_are_not_counted(stack: Stack, dataset: UUID) -> None:

@@ -16,7 +16,7 @@ from service.embedded import Command
 from tests.s3 import create_bucket, running_s3, s3_settings
 from tests.worker.support import Stack, await_that, running_stack
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.random]
 
 BATCH = 6
 
@@ -69,6 +69,7 @@ def site(
                 SCRIM_LEASE_SECONDS="4",
                 SCRIM_REAPER_SECONDS="0.2",
                 SCRIM_RING_SECONDS="1",
+                SCRIM_MAX_ATTEMPTS="1000",
                 **s3_settings(endpoint),
             )
         )
@@ -89,7 +90,7 @@ def site(
             return Host(home, process)
 
         start("west", "-m", "worker.reaper")
-        worker = ("-m", "worker", "--queue=jobs", "--pool=solo")
+        worker = ("-m", "worker", "--pool=solo")
         yield Site(stack, start("north", *worker), start("south", *worker))
         stack.check()
 
@@ -137,7 +138,7 @@ def await_success(stack: Stack, release: UUID) -> None:
         assert shown["state"] in {"queued", "running", "succeeded"}, shown
         return bool(shown["state"] == "succeeded")
 
-    await_that(has_succeeded, "the end of a release", timeout=120)
+    await_that(has_succeeded, "the end of a release")
 
 
 def check_download(stack: Stack, release: UUID, folder: Path) -> None:

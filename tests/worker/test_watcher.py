@@ -9,6 +9,8 @@ from tests.worker.support import Stack
 from tests.worker.watcher import Watcher
 from worker.releases import run_release
 
+pytestmark = pytest.mark.random
+
 BREAKS = {
     "changed outcome": (
         'UPDATE ledger.outcome SET "values" = "values" || \'\\x0000000000000000\''

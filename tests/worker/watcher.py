@@ -18,7 +18,7 @@ _ENDS = text("""
     SELECT r.id, r.state, r.error::text,
            (SELECT string_agg(a.name || encode(a.sha256, 'hex'), ' ' ORDER BY a.name)
             FROM artifact AS a WHERE a.release_id = r.id)
-    FROM release AS r WHERE r.state NOT IN ('queued', 'running')
+    FROM release AS r WHERE r.state IN ('succeeded', 'cancelled') -- a failed one may be resumed
 """)
 _WRONG_BALANCES = text("""
     SELECT population_id FROM ledger.account

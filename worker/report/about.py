@@ -32,7 +32,7 @@ class About:
     delta: float
     files: Sequence[ReleasedFile]
     balance: Balance | None
-    """The population's account before the release; a dry run touches none."""
+    """The population's account before the day of the release; a dry run touches none."""
     provenance: str | None = None
     """Where the public data that assisted come from, if any did."""
     choice: Choice | None = None

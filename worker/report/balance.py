@@ -1,7 +1,8 @@
-"""What a population had spent when the budget of a release was set aside.
+"""What a population had spent at the midnight (UTC) before a release reserved its budget.
 
-Read from the ledger's entries before the reservation. They never change, whatever other releases did
-since, so a report that is written again says the same.
+Everyone could see that balance on that day. The present one, or the one at the reservation, would
+tell what other releases did meanwhile. It follows from entries of the ledger that never change, so a
+report that is written again says the same.
 """
 
 from dataclasses import dataclass
@@ -9,33 +10,30 @@ from uuid import UUID
 
 from sqlalchemy import Engine, text
 
-_BEFORE = text("""
-    SELECT
-        (array_agg(units ORDER BY seq DESC) FILTER (WHERE kind IN ('open_account', 'set_cap')))[1]
-            AS cap,
-        CAST(coalesce(sum(units) FILTER (WHERE kind = 'operation'), 0) AS bigint) AS spent,
-        CAST(coalesce(sum(units) FILTER (WHERE kind = 'reserve'), 0)
-            - coalesce(sum(units) FILTER (WHERE kind IN ('operation', 'close')), 0) AS bigint)
-            AS reserved
-    FROM ledger.audit
-    WHERE account = :population_id AND seq < (
-        SELECT seq FROM ledger.audit
-        WHERE account = :population_id AND release_id = :release_id AND kind = 'reserve')
+from service.ledger.repository import account_at
+from service.views import day_of
+
+_RESERVED_AT = text("""
+    SELECT at FROM ledger.audit
+    WHERE account = :population_id AND release_id = :release_id AND kind = 'reserve'
 """)
 
 
 @dataclass(frozen=True)
 class Balance:
-    """An account at one moment, in units of 1e-12 rho."""
+    """An account before a release, in units of 1e-12 rho."""
 
     cap: int
+    """The cap that held when the release reserved its budget."""
     spent: int
-    reserved: int
-    """Set aside for other releases that had not ended."""
+    """What was spent at the midnight before."""
 
 
 def balance_before(engine: Engine, population_id: UUID, release_id: UUID) -> Balance:
-    """The account right before the release reserved its budget."""
+    """The account at the midnight before the release reserved its budget."""
     parameters = {"population_id": population_id, "release_id": release_id}
     with engine.connect() as connection:
-        return Balance(**connection.execute(_BEFORE, parameters).one()._mapping)
+        reserved_at = connection.execute(_RESERVED_AT, parameters).scalar_one()
+        cap = account_at(connection, population_id, reserved_at).cap_units
+        spent = account_at(connection, population_id, day_of(reserved_at)).spent_units
+    return Balance(cap, spent)

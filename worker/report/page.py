@@ -49,6 +49,8 @@ def render(release: Release, about: About) -> bytes:
     """The report as one HTML file."""
     style = (_FOLDER / "report.css").read_text()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    reserved = release.certificate["rho_units_reserved"]
+    spent = release.certificate["rho_units"]
     page = (
         _environment()
         .get_template("report.html")
@@ -63,15 +65,15 @@ def render(release: Release, about: About) -> bytes:
             summary=words.summary(about.spec.mechanism),
             parameters=words.parameters(about.spec.mechanism),
             certificate=release.certificate,
-            spent=release.certificate["rho_units"],
-            epsilon=epsilon_of_units(release.certificate["rho_units"], about.delta),
-            guesses=[
-                (wrong, right_at_most(release.certificate["rho_units"], wrong)) for wrong in WRONG
-            ],
+            reserved=reserved,
+            epsilon_reserved=epsilon_of_units(reserved, about.delta),
+            spent=spent,
+            epsilon=epsilon_of_units(spent, about.delta),
+            guesses=[(wrong, right_at_most(reserved, wrong)) for wrong in WRONG],
             rows_found=release.model.rows,
             rows_are="groups" if isinstance(release.model.schema, LinkedSchema) else "rows",
             operations=_operations(release.certificate["operations"]),
-            account=_account(about, release.certificate["rho_units"]),
+            account=_account(about, spent),
             shown=_shown_rows(release),
             answers=_answers(release),
             fit=_fit(release),
@@ -136,14 +138,14 @@ def _operations(operations: Sequence[Mapping[str, Any]]) -> list[_Operations]:
 
 @dataclass(frozen=True)
 class _Account:
-    """The population's account before and after the release, in units of 1e-12 rho."""
+    """The population's account before the release and with it, in units of 1e-12 rho."""
 
     before: Balance
-    spent_after: int
-    left_before: int
-    left_after: int
+    spent_with: int
+    unspent_before: int
+    unspent_with: int
     epsilon_before: float
-    epsilon_after: float
+    epsilon_with: float
     chart: Markup
 
 
@@ -151,22 +153,21 @@ def _account(about: About, spent: int) -> _Account | None:
     before = about.balance
     if before is None:
         return None
-    spent_after = before.spent + spent
-    left_after = before.cap - spent_after - before.reserved
-    parts = [("p1", before.spent), ("p2", spent), ("p3", before.reserved), ("p4", left_after)]
+    spent_with = before.spent + spent
+    unspent_with = before.cap - spent_with
+    parts = [("p1", before.spent), ("p2", spent), ("p3", unspent_with)]
     title = (
-        f"Of the cap, {texts.percent(before.spent / before.cap)} was spent before this release, "
-        f"{texts.percent(spent / before.cap)} by it, "
-        f"{texts.percent(before.reserved / before.cap)} was reserved for others, and "
-        f"{texts.percent(left_after / before.cap)} is left."
+        f"Of the cap, {texts.percent(before.spent / before.cap)} was spent at the midnight before "
+        f"this release, {texts.percent(spent / before.cap)} by it, and "
+        f"{texts.percent(unspent_with / before.cap)} by neither."
     )
     return _Account(
         before=before,
-        spent_after=spent_after,
-        left_before=before.cap - before.spent - before.reserved,
-        left_after=left_after,
+        spent_with=spent_with,
+        unspent_before=before.cap - before.spent,
+        unspent_with=unspent_with,
         epsilon_before=epsilon_of_units(before.spent, about.delta),
-        epsilon_after=epsilon_of_units(spent_after, about.delta),
+        epsilon_with=epsilon_of_units(spent_with, about.delta),
         chart=svg.stacked_bar(parts, title=title),
     )
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 from fastapi import FastAPI
+from hypothesis import HealthCheck, settings
 from sqlalchemy.orm import Session
 
 from service.app import create_app
@@ -27,6 +28,7 @@ from service.logging import build_logger
 from service.models import Dataset, Upload
 from service.releases import progress
 from service.server import Server
+from tests.patience import PATIENCE
 
 SCHEMA = {
     "columns": [
@@ -60,6 +62,17 @@ HOUSEHOLDS: dict[str, Any] = {"unit": "household", "max_household_size": 8}
 LEASE_SECONDS = 60.0
 
 
+def examples(number: int) -> settings:
+    """This many random requests, the same in every run."""
+    return settings(
+        max_examples=number,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
 def random_key() -> str:
     return base64.b64encode(secrets.token_bytes(32)).decode()
 
@@ -76,7 +89,7 @@ def settings_for(owner_url: Any, broker_url: str, folder: Path, **changes: Any) 
         "rate_limit": 10_000,
         "rate_burst": 10_000,
         "event_poll_seconds": 0.02,
-        "model_timeout_seconds": 5.0,
+        "model_timeout_seconds": PATIENCE,
     }
     return Settings(**(values | changes))
 
@@ -105,7 +118,7 @@ class Api:
 
     def client(self, key: str | None) -> httpx.Client:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=30)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=PATIENCE)
 
     def role(self, *scopes: Scope) -> httpx.Client:
         """A client with a key of these scopes."""
@@ -216,7 +229,7 @@ def serving(settings: Settings, folder: Path) -> Iterator[Api]:
     finally:
         server.release_streams()
         server.should_exit = True
-        thread.join(timeout=30)
+        thread.join(timeout=PATIENCE)
         assert not thread.is_alive()
 
 

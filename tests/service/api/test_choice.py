@@ -53,7 +53,7 @@ def test_a_submission_decides_once(api: Api, monkeypatch: pytest.MonkeyPatch) ->
     assert release["mechanism"] == previewed["mechanism"]
     assert release["choice"] == previewed["choice"]
     # Another machine would choose otherwise, and the release stays what it is.
-    monkeypatch.setitem(vars(api.context.settings), "worker_memory_bytes", 2**10)
+    monkeypatch.setitem(vars(api.context.settings), "worker_memory_bytes", 2**20)
     found = preview(api, dataset)
     assert found["mechanism"]["name"] != release["mechanism"]["name"]
     refused = {each["mechanism"]: each["reason"] for each in found["choice"]["passed_over"]}

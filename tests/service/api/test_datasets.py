@@ -6,6 +6,7 @@ import pytest
 
 from service.crypto import Unreadable, decrypt_pieces, upload_purpose
 from service.datasets import ingest, repository
+from service.datasets.service import HIDDEN_REASON
 
 from .support import LEASE_SECONDS, SCHEMA, Api, pages, problem, stored_upload
 
@@ -170,3 +171,33 @@ def test_a_canary_is_nowhere(api: Api) -> None:
     assert canary not in api.log.getvalue()
     assert len(api.objects()) > 0
     assert not any(canary.encode() in path.read_bytes() for path in api.objects())
+
+
+def test_only_the_declaring_key_sees_why_a_dataset_was_rejected(api: Api) -> None:
+    owner = api.client(api.new_key("curator"))
+    body = {
+        "name": "visits",
+        "visibility": "private",
+        "population_id": api.population(),
+        "schema": SCHEMA,
+    }
+    with owner:
+        path = owner.post("/v1/datasets", json=body).headers["location"]
+        dataset_id = uuid.UUID(path.rpartition("/")[2])
+        # Any curator may upload, but the reason is for the declaring key alone.
+        assert api.upload(str(dataset_id)).json()["reason"] is None
+        reason = "the identifier 'pid' is empty in some rows"
+        with api.session() as session, session.begin():
+            epoch = ingest.claim(session, dataset_id, lease_seconds=LEASE_SECONDS)
+            assert epoch is not None
+            assert ingest.settle(session, dataset_id, epoch=epoch, state="rejected", reason=reason)
+        for client, expected in ((owner, reason), (api.all, HIDDEN_REASON)):
+            listed = client.get("/v1/datasets", params={"limit": "200"}).json()["items"]
+            (found,) = [each for each in listed if each["id"] == str(dataset_id)]
+            assert found["state"] == "rejected" and found["reason"] == expected
+            assert client.get(path).json()["reason"] == expected
+        assert client.delete(path).status_code == 204
+        assert (owner.get(path).json()["reason"], api.all.get(path).json()["reason"]) == (
+            reason,
+            HIDDEN_REASON,
+        )

@@ -15,7 +15,6 @@ import pytest
 import redis
 import requests
 import schemathesis
-from hypothesis import HealthCheck, settings
 from schemathesis import Case, Config, GenerationMode
 from schemathesis.checks import ignored_auth, positive_data_acceptance, unsupported_method
 from schemathesis.core.parameters import ParameterLocation
@@ -28,7 +27,7 @@ from service.embedded import PostgresServer, ValkeyServer
 from service.keys.schemas import SCOPES
 from tests.databases import create_database
 
-from .support import CSV, Api, problem, random_key, serving, settings_for
+from .support import CSV, Api, examples, problem, random_key, serving, settings_for
 
 FIRST, EVERY = 80, 20
 NEEDS_NO_KEY = {"/healthz", "/readyz"}
@@ -82,17 +81,6 @@ described = schemathesis.openapi.from_dict(
 )
 # Random requests only: what is systematically wrong with a body does not matter without a key.
 sketched = schemathesis.openapi.from_dict(DOCUMENT, config=Config.from_dict(RANDOM_ONLY))
-
-
-def examples(number: int) -> settings:
-    """So many random requests an operation, the same in every run, beside the systematic ones."""
-    return settings(
-        max_examples=number,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import tempfile
 import threading
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -20,18 +21,20 @@ from sqlalchemy import inspect, text
 from service.app import create_app
 from service.config import Settings
 from service.db import migrate, open_engine
+from service.doorbell import QUEUES
 from service.embedded import PostgresServer, ValkeyServer, wait_until
 from service.ledger.errors import DatabaseBehind
 from service.logging import build_logger
 from synth.spec.release import ReleaseRequest
 from tests.databases import create_database
+from tests.patience import PATIENCE
 
 from .support import Api, problem, random_key, serving, settings_for
 
 ROOT = Path(__file__).resolve().parents[3]
 TABLES = {
-    "alembic_version", "api_key", "artifact", "dataset", "idempotency", "population", "release",
-    "release_event", "upload",
+    "alembic_version", "api_key", "artifact", "console_session", "dataset", "idempotency",
+    "master_key_check", "population", "release", "release_event", "upload",
 }  # fmt: skip
 
 
@@ -123,14 +126,14 @@ def test_stopping_ends_event_streams(
             def watch() -> None:
                 headers = {"Authorization": f"Bearer {key}"}
                 path = f"{url}/v1/releases/{release}/events"
-                with httpx.stream("GET", path, headers=headers, timeout=30) as answer:
+                with httpx.stream("GET", path, headers=headers, timeout=PATIENCE) as answer:
                     for line in answer.iter_lines():
                         received.append(line)
 
             watcher = threading.Thread(target=watch)
             watcher.start()
-            wait_until(lambda: len(received) > 0, timeout=10, what="the first event")
-        watcher.join(timeout=10)
+            wait_until(lambda: len(received) > 0, timeout=PATIENCE, what="the first event")
+        watcher.join(timeout=PATIENCE)
         assert not watcher.is_alive()
 
 
@@ -138,11 +141,12 @@ def test_metrics(api: Api) -> None:
     population = api.population()
     api.release(api.ready_dataset(population))
     api.all.get("/nothing/here")
-    text_format = api.role("analyst").get("/metrics").text
+    text_format = api.role("admin").get("/metrics").text
     assert f'scrim_rho_reserved{{population_id="{population}"}} 0.1' in text_format
     assert f'scrim_rho_spent{{population_id="{population}"}} 0.0' in text_format
     assert re.search(r'scrim_releases\{state="queued"\} \d', text_format)
-    assert re.search(r'scrim_queue_depth\{queue="jobs"\} \d', text_format)
+    for queue in QUEUES:
+        assert re.search(rf'scrim_queue_depth\{{queue="{queue}"\}} \d', text_format)
     route = r'route="/v1/datasets/\{dataset_id\}/content",status="202"'
     assert re.search(rf'scrim_requests_total\{{method="PUT",{route}\}} \d', text_format)
     assert 'route="unmatched",status="404"' in text_format
@@ -157,7 +161,7 @@ def test_errors_of_the_framework_are_problems_too(api: Api) -> None:
 
 
 def test_an_unexpected_error_tells_nothing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_args: Any) -> None:
+    def broken(*_args: Any, **_named: Any) -> None:
         raise RuntimeError("a secret of the database")
 
     monkeypatch.setattr("service.populations.service.show", broken)
@@ -247,9 +251,46 @@ def test_migration_goes_up_down_and_up(postgres_server: PostgresServer) -> None:
     engine.dispose()
 
 
+_ACCOUNT = text("SELECT ledger.open_account(:id, 'person', :relation, 1, 1000, 1)")
+_PEOPLE = text("""
+    INSERT INTO population (id, name, unit, relation, max_rows_per_person, cap, delta)
+    VALUES (:id, 'p', 'person', :relation, 1, '{"rho": 1}', 1e-9)
+""")
+_TABLES = text("""
+    INSERT INTO dataset (id, name, population_id, visibility, schema, state, content_hash, wrapped_key)
+    VALUES (gen_random_uuid(), :name, :population, 'private', CAST(:schema AS jsonb), 'ready',
+            sha256('h'), 'k')
+""")
+
+
+def test_rows_chosen_by_content_are_rejected(postgres_server: PostgresServer) -> None:
+    """Only where a value could have moved a person's row to another group."""
+    url = create_database(postgres_server.url)
+    engine = open_engine(url)
+    migrate(url, target="0006")
+    with engine.begin() as connection:
+        for relation in ("add_remove", "replace_one"):
+            population = uuid4()
+            for statement in (_ACCOUNT, _PEOPLE):
+                connection.execute(statement, {"id": population, "relation": relation})
+            for schema in ('{"groups": {}}', '{"columns": []}'):
+                name = f"{relation} {'linked' if 'groups' in schema else 'flat'}"
+                connection.execute(
+                    _TABLES, {"name": name, "population": population, "schema": schema}
+                )
+    migrate(url)
+    with engine.connect() as connection:
+        rejected = connection.execute(
+            text("SELECT name, reason FROM dataset WHERE state = 'rejected'")
+        ).all()
+    assert [row.name for row in rejected] == ["replace_one linked"]
+    assert "upload the files again" in rejected[0].reason
+    engine.dispose()
+
+
 def test_migration_keeps_populations(api: Api, owner_url: Any) -> None:
     api.population()
-    with pytest.raises(RuntimeError, match="there are populations"):
+    with pytest.raises(RuntimeError, match="the ledger holds accounts"):
         migrate(owner_url, target="0001")
     assert api.all.get("/readyz").status_code == 200
 

@@ -30,10 +30,13 @@ def test_create_and_show(api: Api) -> None:
         "rho_left": 0.5,
         "epsilon_spent": 0.0,
         "delta": 1e-9,
+        "as_of": body["budget"]["as_of"],
     }
     for role in ("admin", "curator", "analyst"):
-        shown = api.role(role).get(answer.headers["location"])  # type: ignore[arg-type]
-        assert shown.json() == body
+        shown = api.role(role).get(answer.headers["location"]).json()  # type: ignore[arg-type]
+        assert (shown["budget"].pop("as_of") is None) == (role == "curator")
+        assert shown == body | {"budget": shown["budget"]}
+        assert shown["budget"].items() < body["budget"].items()
     unknown = admin.get(f"/v1/populations/{uuid.uuid4()}")
     problem(unknown, 404, "not-found")
 
@@ -111,7 +114,8 @@ def test_ledger_pages_and_verification(api: Api) -> None:
     for earlier, later in itertools.pairwise(entries):
         assert later["previous_hash"] == earlier["hash"]
     assert set(entries[0]) == {
-        "seq", "at", "kind", "release_id", "operation", "rho", "hash", "previous_hash",
+        "seq", "at", "kind", "release_id", "operation", "rho", "digest", "hash",
+        "previous_hash",
     }  # fmt: skip
     verified = curator.get(f"{path}/verify").json()
     assert verified == {"ok": True, "entries": 4, "head": entries[-1]["hash"], "fault": None}

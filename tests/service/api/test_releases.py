@@ -128,21 +128,37 @@ def test_preview_of_a_game(api: Api) -> None:
 @pytest.mark.parametrize(
     ("mechanism", "expected"),
     [
-        # Two doubles, the weight and its sum, for each of 2 x 10 combinations.
-        ({"name": "mwem"}, 2 * 8 * 20),
-        # 14 singles for each of 5 components and 12 codes; 44 bytes for each cell of 3 marginals.
-        ({"name": "relaxed_projection", "components": 5}, 14 * 4 * 5 * 12 + 44 * (12 + 20)),
+        # 14 singles for each of 500 components and 12 codes; 44 bytes for each cell of 3 marginals.
+        ({"name": "relaxed_projection", "components": 500}, 14 * 4 * 500 * 12 + 44 * (12 + 20)),
+        # The fit has 20 cells. 100 rows of two cells are drawn, and 20 cells are answered.
+        ({"name": "mwem"}, 100 * (2 * 16 + 40) + 20 * 320),
         ({"name": "gaussian"}, None),
     ],
 )
-def test_a_preview_tells_the_memory_of_the_fit(
+def test_a_preview_tells_the_memory_that_is_needed(
     api: Api, mechanism: dict[str, Any], expected: int | None
 ) -> None:
     body = release_body(
-        api.dataset(api.population()), mechanism=mechanism, workload=[{"type": "marginals", "k": 2}]
+        api.dataset(api.population()),
+        mechanism=mechanism,
+        workload=[{"type": "marginals", "k": 2}],
+        outputs={} if expected is None else {"rows": 100},
     )
     found = api.role("curator").post("/v1/releases/preview", json=body).json()
     assert found["memory_bytes"] == expected
+
+
+def test_what_does_not_fit_a_worker_is_refused(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(vars(api.context.settings), "worker_memory_bytes", 2**30)
+    population = api.population()
+    body = release_body(api.ready_dataset(population), outputs={"rows": 10**8})
+    before = api.all.get(f"/v1/populations/{population}").json()
+    previewed = api.role("curator").post("/v1/releases/preview", json=body)
+    for answer in (previewed, api.create(body)):
+        found = problem(answer, 422, "cannot-work")
+        assert "6,866 MiB, and workers have 1,024 MiB" in found["detail"]
+        assert "outputs.rows" in found["detail"]
+    assert api.all.get(f"/v1/populations/{population}").json() == before
 
 
 @pytest.mark.parametrize(

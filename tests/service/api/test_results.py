@@ -18,6 +18,7 @@ from celery import Celery
 from service.doorbell import ANSWER, FAST, SAMPLE
 from service.embedded import ValkeyServer
 from service.releases import progress
+from tests.patience import PATIENCE
 
 from .support import Api, pages, problem
 
@@ -44,7 +45,7 @@ def events_of(text: str) -> list[tuple[int, str, dict[str, Any]]]:
 
 
 def test_events_of_a_finished_release(api: Api, finished: str) -> None:
-    answer = api.role("analyst").get(f"/v1/releases/{finished}/events")
+    answer = api.role("curator").get(f"/v1/releases/{finished}/events")
     assert answer.headers["content-type"].startswith("text/event-stream")
     events = events_of(answer.text)
     assert [seq for seq, _, _ in events] == [1, 2, 3, 4]
@@ -82,7 +83,7 @@ def test_pages_of_an_analyst_are_complete_and_in_order(api: Api, finished: str) 
 
 def test_events_resume_where_they_broke_off(api: Api, finished: str) -> None:
     path = f"/v1/releases/{finished}/events"
-    answer = api.role("analyst").get(path, headers={"Last-Event-ID": "2"})
+    answer = api.role("curator").get(path, headers={"Last-Event-ID": "2"})
     assert [seq for seq, _, _ in events_of(answer.text)] == [3, 4]
     for wrong in ("x", "-1", str(2**63)):
         problem(api.all.get(path, headers={"Last-Event-ID": wrong}), 422, "invalid")
@@ -176,7 +177,7 @@ def worker(broker_url: str, answers: dict[str, Any]) -> Iterator[list[list[Any]]
 
     def serve() -> None:
         with redis.Redis.from_url(broker_url) as broker:
-            found = broker.blpop([FAST], timeout=5)
+            found = broker.blpop([FAST], timeout=PATIENCE)
             assert found is not None
             message = json.loads(found[1])
             headers = message["headers"]

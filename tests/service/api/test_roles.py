@@ -36,11 +36,12 @@ CALLS: list[tuple[str, str, Any, set[str]]] = [
     ("GET", "/v1/releases/{release_id}", None, {"curator", "analyst"}),
     ("GET", "/v1/releases/{release_id}/events", None, {"curator", "analyst"}),
     ("POST", "/v1/releases/{release_id}/cancel", None, {"curator"}),
+    ("POST", "/v1/releases/{release_id}/resume", None, {"admin"}),
     ("POST", "/v1/releases/{release_id}/publish", None, {"curator"}),
     ("GET", "/v1/releases/{release_id}/artifacts/{name}", None, {"curator", "analyst"}),
     ("POST", "/v1/releases/{release_id}/answers", {"workload": []}, {"analyst"}),
     ("POST", "/v1/releases/{release_id}/samples", {"rows": 1}, {"analyst"}),
-    ("GET", "/metrics", None, ANY),
+    ("GET", "/metrics", None, {"admin"}),
 ]
 OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
 

@@ -1,6 +1,7 @@
 """The operator's commands: caps, keys, and databases that are not the newest ones."""
 
 import io
+import os
 import subprocess
 import sys
 import tempfile
@@ -18,11 +19,13 @@ from sqlalchemy import make_url, text
 from service.__main__ import main
 from service.config import Settings
 from service.context import open_context
+from service.crypto import WrongMasterKey
 from service.db import open_engine
 from service.embedded import PostgresServer, ValkeyServer
 from service.ledger import repository as ledger
 from service.ledger.errors import AnchorMissing, DatabaseBehind
 from service.logging import build_logger
+from service.master_key import check_master_key
 from synth.spec.budget import rho_of_units
 from tests.databases import create_database
 
@@ -75,6 +78,14 @@ class Installation:
         """What every part does before it works with the database."""
         with open_context(self.settings, build_logger(io.StringIO())) as context:
             context.check_anchor()
+
+    def check_master_key(self) -> None:
+        """What the service and its workers do when they start."""
+        engine = open_engine(str(self.settings.database_url))
+        try:
+            check_master_key(engine, self.settings.master_key_bytes)
+        finally:
+            engine.dispose()
 
     def backed_up(self) -> "Installation":
         """The same with a copy of the database as it is now."""
@@ -249,6 +260,48 @@ class TestMasterKey:
         assert printed.startswith("1 data keys")
         with installation.changed(master_key=new).started() as api:
             assert api.upload(late).status_code == 202
+
+    def test_the_new_one_is_the_right_one_from_then_on(
+        self, installation: Installation, operator: Operator
+    ) -> None:
+        installation.check_master_key()
+        new = random_key()
+        operator.call(installation, "rotate-master-key", SCRIM_NEW_MASTER_KEY=new)
+        installation.changed(master_key=new).check_master_key()
+        with pytest.raises(WrongMasterKey):
+            installation.check_master_key()
+
+    def test_a_wrong_one_is_noticed_from_the_first_day(self, installation: Installation) -> None:
+        installation.check_master_key()
+        with pytest.raises(WrongMasterKey):
+            installation.changed(master_key=random_key()).check_master_key()
+        installation.check_master_key()
+
+    def test_databases_that_are_older_than_the_check_are_recognised_by_their_datasets(
+        self, installation: Installation
+    ) -> None:
+        with installation.started() as api:
+            api.dataset(api.population())
+        with pytest.raises(WrongMasterKey):
+            installation.changed(master_key=random_key()).check_master_key()
+        installation.check_master_key()
+
+    @pytest.mark.parametrize("part", [["service", "serve", "--port", "0"], ["worker"]])
+    def test_no_part_starts_with_a_wrong_one(
+        self, installation: Installation, part: list[str]
+    ) -> None:
+        installation.check_master_key()
+        wrong = installation.changed(master_key=random_key())
+        ended = subprocess.run(
+            [sys.executable, "-m", *part],
+            env={"PATH": os.environ["PATH"]} | environment_of(wrong.settings),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert ended.returncode == 1
+        (sentence,) = ended.stderr.splitlines()
+        assert sentence.startswith("WrongMasterKey: SCRIM_MASTER_KEY is not the master key")
 
     @pytest.mark.parametrize("key", ["", "A" * 43 + "="])
     def test_keys_that_are_none(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from service.embedded import PostgresServer, ValkeyServer, wait_until
 from tests.databases import create_database
+from tests.patience import PATIENCE
 
 from .support import (
     CSV,
@@ -156,7 +157,7 @@ def test_a_table_may_be_replaced_until_all_have_arrived(service: Api) -> None:
 
 def connect(service: Api) -> socket.socket:
     host, port = service.url.removeprefix("http://").split(":")
-    return socket.create_connection((host, int(port)), timeout=10)
+    return socket.create_connection((host, int(port)), timeout=PATIENCE)
 
 
 def request_head(key: str, dataset: str, framing: str) -> bytes:
@@ -183,7 +184,7 @@ def test_aborted_uploads_leave_nothing(
         connection.sendall(request_head(key, dataset, framing) + frame * repeats)
     wait_until(
         lambda: service.log.getvalue().count(GONE) == gone + 1,
-        timeout=10,
+        timeout=PATIENCE,
         what="the end of the request",
     )
     assert objects_of(service, dataset) == []

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import redis
 
-from service.doorbell import JOBS
+from service.doorbell import UPLOADS
 from service.embedded import ValkeyServer, wait_until
 from tests.databases import create_database
+from tests.patience import PATIENCE
 
 from .support import (
     CSV,
@@ -57,7 +58,7 @@ def test_upload_is_stored_encrypted_and_rings_the_worker(
     assert upload.media_type == "text/csv"
     assert row.content_hash is not None and len(row.content_hash) == 32
     with redis.Redis.from_url(valkey_server.url) as broker:
-        messages = broker.lrange(JOBS, 0, -1)
+        messages = broker.lrange(UPLOADS, 0, -1)
     mine = [message for message in messages if dataset.encode() in message]
     assert len(mine) == 1 and b"dataset.ingest" in mine[0]
     problem(api.upload(dataset), 409, "conflict")
@@ -137,7 +138,7 @@ def test_an_interrupted_upload_leaves_nothing(small: Api) -> None:
             connection.sendall(bytes(2**20))
     wait_until(
         lambda: small.log.getvalue().count('"status": 499') == 3,
-        timeout=10,
+        timeout=PATIENCE,
         what="the end of the requests",
     )
     assert small.objects() == before

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from service.keys.schemas import Scope
+from tests.patience import PATIENCE
 from tests.service.api.support import Api
 
 TOKEN = re.compile(r'name="token" value="([^"]+)"')
@@ -21,7 +22,7 @@ class Visitor:
 
     def __init__(self, api: Api) -> None:
         self.api = api
-        self.http = httpx.Client(base_url=api.url, timeout=30, follow_redirects=True)
+        self.http = httpx.Client(base_url=api.url, timeout=PATIENCE, follow_redirects=True)
 
     def get(self, path: str, **options: Any) -> httpx.Response:
         return self.http.get(f"/console{path}", **options)

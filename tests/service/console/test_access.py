@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from service.console.route import HEADERS
 from service.console.routes import PARTS
@@ -16,8 +16,9 @@ from service.console.sessions import COOKIE
 from service.db import open_engine
 from service.embedded import wait_until
 from service.keys.schemas import Scope
-from service.models import ApiKey
-from tests.service.api.support import Api
+from service.models import ApiKey, ConsoleSession
+from tests.patience import PATIENCE
+from tests.service.api.support import Api, serving
 from tests.service.console.support import TOKEN, Visitor, visitor
 
 ROLES = ("admin", "curator", "analyst")
@@ -50,6 +51,7 @@ ROUTES: list[tuple[str, str, set[str]]] = [
     ("GET", "/releases/{release_id}/events", {"curator", "analyst"}),
     ("POST", "/releases/{release_id}/publish", {"curator"}),
     ("POST", "/releases/{release_id}/cancel", {"curator"}),
+    ("POST", "/releases/{release_id}/resume", {"admin"}),
     ("GET", "/releases/{release_id}/artifacts/{name}", {"curator", "analyst"}),
     ("GET", "/releases/{release_id}/answers", {"analyst"}),
     ("POST", "/releases/{release_id}/samples", {"analyst"}),
@@ -57,7 +59,7 @@ ROUTES: list[tuple[str, str, set[str]]] = [
     ("POST", "/keys", {"admin"}),
     ("POST", "/keys/{key_id}/revoke", {"admin"}),
 ]
-OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("GET", "/static/{name}")}
+OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("GET", "/static/{name}"), ("GET", "/docs")}
 each_route = pytest.mark.parametrize(("method", "path", "allowed"), ROUTES)
 
 
@@ -186,6 +188,52 @@ class TestSigningIn:
             assert visiting.get("/populations").url.path == "/console/sign-in"
 
 
+class TestSigningOut:
+    def test_a_copy_of_the_cookie_is_of_no_use_afterwards(self, api: Api) -> None:
+        with visitor(api, "curator") as carla, visitor(api) as thief:
+            thief.http.cookies.set(COOKIE, carla.http.cookies[COOKIE], path="/console")
+            assert thief.get("/datasets").url.path == "/console/datasets"
+            carla.post("/sign-out")
+            assert thief.get("/datasets").url.path == "/console/sign-in"
+
+    def test_it_holds_for_every_process_and_after_a_restart(self, api: Api) -> None:
+        with visitor(api, "curator") as carla:
+            cookie = carla.http.cookies[COOKIE]
+            with serving(api.context.settings, api.folder) as other, visitor(other) as elsewhere:
+                elsewhere.http.cookies.set(COOKIE, cookie, path="/console")
+                assert elsewhere.get("/datasets").url.path == "/console/datasets"
+                carla.post("/sign-out")
+                assert elsewhere.get("/datasets").url.path == "/console/sign-in"
+            with serving(api.context.settings, api.folder) as later, visitor(later) as again:
+                again.http.cookies.set(COOKIE, cookie, path="/console")
+                assert again.get("/datasets").url.path == "/console/sign-in"
+
+    def test_other_sessions_of_the_key_go_on(self, api: Api) -> None:
+        secret = api.new_key("curator")
+        with visitor(api) as one, visitor(api) as other:
+            one.sign_in(secret)
+            other.sign_in(secret)
+            one.post("/sign-out")
+            assert other.get("/datasets").url.path == "/console/datasets"
+
+    def test_sessions_that_ended_by_themselves_are_forgotten(
+        self, api: Api, owner_url: Any
+    ) -> None:
+        secret = api.new_key("curator")
+        engine = open_engine(owner_url)
+        with visitor(api) as carla, engine.connect() as connection:
+            carla.sign_in(secret)
+            of_key = select(ApiKey.id).where(ApiKey.prefix == secret[:14]).scalar_subquery()
+            own = ConsoleSession.key_id == of_key
+            with connection.begin():
+                connection.execute(update(ConsoleSession).where(own).values(ends_at=A_DAY_AGO))
+            assert carla.get("/datasets").url.path == "/console/sign-in"
+            # By whoever signs in next.
+            carla.sign_in(api.new_key("curator"))
+            assert connection.execute(select(ConsoleSession.id).where(own)).all() == []
+        engine.dispose()
+
+
 class TestKeysThatEnd:
     def test_a_revoked_key_ends_its_sessions(self, api: Api) -> None:
         secret = api.new_key("curator")
@@ -216,7 +264,10 @@ class TestKeysThatEnd:
 class TestHeaders:
     @pytest.mark.parametrize(
         "path",
-        ["/console/sign-in", "/console/populations", "/console/nowhere", "/console/datasets"],
+        [
+            *("/console/sign-in", "/console/populations", "/console/nowhere", "/console/datasets"),
+            "/docs",
+        ],
     )
     def test_every_page_is_careful(self, everybody: Visitor, path: str) -> None:
         answer = everybody.http.get(path)
@@ -258,7 +309,7 @@ def test_requests_are_logged_by_route_and_key(everybody: Visitor) -> None:
         return [line for line in found if line.get("request_id") == request_id]
 
     # It is written once the answer is out.
-    wait_until(lambda: bool(lines()), timeout=10, what="a line in the log")
+    wait_until(lambda: bool(lines()), timeout=PATIENCE, what="a line in the log")
     (line,) = lines()
     assert line["route"] == "/console/populations/{population_id}"
     assert line["key_id"]

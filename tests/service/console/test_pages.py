@@ -10,6 +10,7 @@ import pytest
 
 from service.datasets import ingest
 from service.embedded import PostgresServer, ValkeyServer
+from service.ledger import repository as ledger
 from service.releases import progress
 from tests.databases import create_database
 from tests.service.api.support import (
@@ -142,6 +143,10 @@ class TestPopulations:
             assert "Left" in text
             assert "Ledger" not in text
             assert "New dataset" not in text
+            for path in ("/populations", f"/populations/{population}"):
+                assert "Balances as of midnight (UTC)" in ana.get(path).text
+        with visitor(api, "curator") as carla:
+            assert "Balances as of" not in carla.get("/populations").text
 
 
 class TestDatasets:
@@ -294,15 +299,21 @@ class TestDatasets:
         assert "Upload" not in shown
 
     def test_a_rejection_is_explained(self, everybody: Visitor, population: str) -> None:
+        """To the key that declared the dataset; others see that there is one to ask."""
         api = everybody.api
-        dataset = api.dataset(population)
+        answer = everybody.post("/datasets/new", self.fields(population))
+        dataset = answer.url.path.rpartition("/")[2]
         assert api.upload(dataset).status_code == 202
         with api.session() as session, session.begin():
             epoch = ingest.claim(session, uuid.UUID(dataset), lease_seconds=60)
             assert epoch is not None
-            reason = "the column age is missing"
+            reason = "The column age is missing"
             ingest.settle(session, uuid.UUID(dataset), epoch=epoch, state="rejected", reason=reason)
         assert reason in everybody.get(f"/datasets/{dataset}").text
+        with visitor(api, "curator") as another:
+            text = another.get(f"/datasets/{dataset}").text
+        assert "was rejected" in text and reason not in text
+        assert "Only the key that declared this dataset" in text
 
 
 class TestNewReleases:
@@ -409,6 +420,19 @@ class TestReleases:
         assert "The model did not fit." in failed
         assert "data-events" not in failed
 
+    def test_a_failed_one_is_resumed(self, everybody: Visitor, dataset: str) -> None:
+        api = everybody.api
+        release = api.release(dataset)
+        action = f'action="/console/releases/{release}/resume"'
+        assert action not in everybody.get(f"/releases/{release}").text
+        with api.session() as session, session.begin():
+            ledger.close_unclaimed(session, uuid.UUID(release))
+            problem = {"type": "/problems/gave-up", "detail": "10 workers were lost"}
+            progress.finish(session, uuid.UUID(release), "failed", error=problem)
+        assert action in everybody.get(f"/releases/{release}").text
+        everybody.post(f"/releases/{release}/resume")
+        assert api.all.get(f"/v1/releases/{release}").json()["state"] == "queued"
+
     def test_one_is_published_and_cancelled(self, everybody: Visitor, dataset: str) -> None:
         api = everybody.api
         release = api.release(dataset)
@@ -447,6 +471,7 @@ class TestReleases:
             assert "/datasets/" not in page
             assert "Publish" not in page
             assert "Asked for" in page
+            assert "at midnight (UTC) of" in page
             assert not re.search(r"\d\d:\d\d", page), "a time of day"
 
     def test_shares_and_counts_have_their_own_standard_errors(
@@ -541,3 +566,16 @@ def test_a_busy_key_is_told_to_wait(
         assert answers[-1].status_code == 429
         assert "Too many requests" in answers[-1].text
         assert int(answers[-1].headers["retry-after"]) > 0
+
+
+def test_a_release_with_damaged_answers_is_shown_without_them(api: Api, everybody: Visitor) -> None:
+    release = api.release(api.ready_dataset(api.population()), publish=True)
+    content = f"item,query,fraction,count\nsex,sex=F,0.5,{release}\n".encode()
+    api.finish(release, {"answers.csv": content})
+    (path,) = [each for each in api.objects() if each.read_bytes() == content]
+    path.unlink()
+    answer = everybody.get(f"/releases/{release}")
+    assert answer.status_code == 500
+    assert "Artifact damaged" in answer.text
+    assert f"/console/releases/{release}/artifacts/answers.csv" in answer.text
+    assert "sex=F" not in answer.text

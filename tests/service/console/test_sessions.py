@@ -47,7 +47,7 @@ def test_a_cookie_tells_nothing() -> None:
     session = begin(uuid4())
     cookies = {seal(session, master_key=KEY) for _ in range(10)}
     assert len(cookies) == 10
-    assert not any(str(session.key_id) in cookie or session.token in cookie for cookie in cookies)
+    assert not any(str(session.id) in cookie or session.token in cookie for cookie in cookies)
 
 
 def test_another_key_opens_nothing() -> None:

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from service.embedded import PostgresServer, wait_until
+from tests.patience import PATIENCE
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can change accounts")
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="relies on Linux")
@@ -68,7 +69,7 @@ def is_gone(pid: int) -> bool:
 
 def wait_until_gone(pids: list[int]) -> None:
     """Wait until all of these processes have ended."""
-    wait_until(lambda: all(is_gone(pid) for pid in pids), timeout=10, what=f"end of {pids}")
+    wait_until(lambda: all(is_gone(pid) for pid in pids), timeout=PATIENCE, what=f"end of {pids}")
 
 
 def with_descendants(pids: list[int]) -> list[int]:

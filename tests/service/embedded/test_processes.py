@@ -9,6 +9,7 @@ import pytest
 
 from service.embedded import Command, EmbeddedError, StartFailedError, wait_until
 from service.embedded.process import SERVER_PORTS, Child, find_free_port
+from tests.patience import PATIENCE
 
 from .support import SLEEPER, needs_linux, wait_until_gone
 
@@ -20,7 +21,7 @@ class TestCommand:
         command = Command(data_dir, "talker", argv=["sh", "-c", "echo out; echo err >&2"])
         command.start()
         log = data_dir / "logs" / "talker.log"
-        wait_until(lambda: log.read_text() == "out\nerr\n", timeout=10, what="output")
+        wait_until(lambda: log.read_text() == "out\nerr\n", timeout=PATIENCE, what="output")
         command.stop()
 
     def test_sets_a_long_log_aside(self, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,7 +40,9 @@ class TestCommand:
         command = Command(data_dir, "talker", argv=argv, env={"GIVEN": "this"})
         command.start()
         log = data_dir / "logs" / "talker.log"
-        wait_until(lambda: log.read_text() == "this\nnothing else\n", timeout=10, what="output")
+        wait_until(
+            lambda: log.read_text() == "this\nnothing else\n", timeout=PATIENCE, what="output"
+        )
         command.stop()
 
     def test_is_ended_with_its_own_children_when_it_will_not_stop(self, data_dir: Path) -> None:
@@ -47,7 +50,7 @@ class TestCommand:
         command = Command(data_dir, "stubborn", argv=["sh", "-c", script], grace=0.1)
         command.start()
         log = data_dir / "logs" / "stubborn.log"
-        wait_until(lambda: log.read_text().endswith("\n"), timeout=10, what="the child's pid")
+        wait_until(lambda: log.read_text().endswith("\n"), timeout=PATIENCE, what="the child's pid")
         command.stop()
         wait_until_gone([command.pid, int(log.read_text())])
 
@@ -77,7 +80,7 @@ class TestCommand:
     def test_ignores_no_signals(self, data_dir: Path) -> None:
         command = Command(data_dir, "sleeper", argv=SLEEPER)
         command.start()
-        wait_until(lambda: ignored_signals(command.pid) == set(), timeout=10, what="exec")
+        wait_until(lambda: ignored_signals(command.pid) == set(), timeout=PATIENCE, what="exec")
         command.stop()
 
 

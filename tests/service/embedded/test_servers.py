@@ -15,6 +15,7 @@ import pytest
 from service.embedded import EmbeddedError, FolderInUseError, PostgresServer, ValkeyServer
 from service.embedded.binaries import find_postgres
 from service.embedded.process import Account, find_free_port
+from tests.patience import PATIENCE
 
 from .support import needs_linux, needs_root, put_row, running_stack, wait_until_gone
 
@@ -152,7 +153,7 @@ class TestAccounts:
             processes = [psutil.Process(pid) for pid in stack.pids]
             assert {process.uids().real for process in processes} == {nobody.pw_uid}
             stack.process.send_signal(signal.SIGINT)
-            assert stack.process.wait(20) == 0
+            assert stack.process.wait(PATIENCE) == 0
             wait_until_gone(stack.pids)
 
 

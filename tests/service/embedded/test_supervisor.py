@@ -9,6 +9,7 @@ import pytest
 
 from service.embedded import Command, FolderInUseError, Supervisor, ValkeyServer, wait_until
 from service.embedded.supervisor import Backoff, Supervised
+from tests.patience import PATIENCE
 
 from .support import SLEEPER, kill_from_outside
 
@@ -117,7 +118,7 @@ class TestSupervisor:
             kill_from_outside(flaky.pid)
             wait_until(
                 lambda: look(supervisor) and caplog.text.count("did not start") >= 2,
-                timeout=10,
+                timeout=PATIENCE,
                 what="two failed restarts",
             )
             assert "ended with code 3" in caplog.text
@@ -146,6 +147,6 @@ def look_until_running(supervisor: Supervisor, *subjects: Supervised) -> None:
     """Let the supervisor work until all of these run."""
     wait_until(
         lambda: look(supervisor) and all(subject.is_running() for subject in subjects),
-        timeout=10,
+        timeout=PATIENCE,
         what="restart",
     )

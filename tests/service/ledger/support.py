@@ -163,6 +163,10 @@ class Ledger:
         with self.app.begin() as connection:
             return repository.close_unclaimed(connection, release)
 
+    def reopen(self, release: UUID) -> int:
+        with self.app.begin() as connection:
+            return repository.reopen(connection, release)
+
     def set_cap(self, population: UUID, cap: int) -> None:
         with self.app.begin() as connection:
             repository.set_cap(connection, population, cap_units=cap)

@@ -14,6 +14,7 @@ from service.embedded.postgres import PostgresServer
 from service.ledger.anchor import advance_anchor, check_anchor
 from service.ledger.anchor_store import AnchorStore, open_anchor_store
 from service.ledger.records import Operation
+from tests.patience import PATIENCE
 
 from .support import Ledger, charge
 
@@ -65,10 +66,10 @@ def crash_under_load(server: PostgresServer, workers: list[Worker], anchoring: "
     for thread in threads:
         thread.start()
     for _ in range(COMMITS_BEFORE_CRASH):
-        assert done.acquire(timeout=30)
+        assert done.acquire(timeout=PATIENCE)
     server.kill()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=PATIENCE)
         assert not thread.is_alive()
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from service.db import APP_ROLE
+from service.ledger.repository import reservation
 
 from .support import HASH, Ledger, charge
 
@@ -81,6 +82,7 @@ def test_application_executes_the_way_in_and_nothing_else(ledger: Ledger) -> Non
         "heartbeat",
         "journal",
         "open_account",
+        "reopen",
         "reserve",
         "set_cap",
     ]
@@ -150,6 +152,23 @@ def test_balances_and_identities_even_for_owners(
         connection.execute(text(statement))
 
 
+@pytest.mark.parametrize("table", ["account", "reservation"])
+def test_spent_budget_comes_back_from_no_trigger_either(
+    ledger: Ledger, release: UUID, table: str
+) -> None:
+    """Balances are moved by triggers, so these must not be able to move them back."""
+    give_back = f"UPDATE ledger.{table} SET spent_units = spent_units - 1 WHERE spent_units > 0"
+    with refused(FORBIDDEN), ledger.owner.begin() as connection:
+        connection.exec_driver_sql(
+            "CREATE TEMPORARY TABLE refund (units integer);"
+            "CREATE FUNCTION pg_temp.refund() RETURNS trigger LANGUAGE plpgsql AS $$"
+            f" BEGIN {give_back}; RETURN NULL; END $$;"
+            "CREATE TRIGGER refunded AFTER INSERT ON refund"
+            " FOR EACH ROW EXECUTE FUNCTION pg_temp.refund()"
+        )
+        connection.execute(text("INSERT INTO refund VALUES (1)"))
+
+
 def test_truncating_everything_is_refused_even_for_superusers(
     ledger: Ledger, release: UUID
 ) -> None:
@@ -158,14 +177,42 @@ def test_truncating_everything_is_refused_even_for_superusers(
         connection.execute(text("TRUNCATE ledger.account CASCADE"))
 
 
-def test_closed_reservation_is_never_touched_again(ledger: Ledger, release: UUID) -> None:
+def update(ledger: Ledger, release: UUID, change: str) -> None:
+    with ledger.owner.begin() as connection:
+        connection.execute(
+            text(f"UPDATE ledger.reservation SET {change} WHERE release_id = :release"),
+            {"release": release},
+        )
+
+
+REOPENED = "state = 'open', lease_epoch = lease_epoch + 1, lease_until = NULL, lease_holder = NULL"
+
+
+def test_closed_reservation_is_only_ever_reopened_whole(ledger: Ledger, release: UUID) -> None:
     ledger.finish(release, 1)
-    for change in ("state = 'open'", "lease_epoch = 9", "lease_until = now()"):
-        with refused(FORBIDDEN), ledger.owner.begin() as connection:
-            connection.execute(
-                text(f"UPDATE ledger.reservation SET {change} WHERE release_id = :release"),
-                {"release": release},
-            )
+    for change in (
+        "state = 'open'",
+        "state = 'open', lease_epoch = 9",
+        "state = 'open', lease_until = NULL, lease_holder = NULL",
+        f"{REOPENED}, spent_units = 0",
+        f"{REOPENED}, amount_units = 601",
+        "lease_epoch = 9",
+        "lease_until = now()",
+    ):
+        with refused(FORBIDDEN):
+            update(ledger, release, change)
+
+
+def test_reopening_by_hand_cannot_pass_the_cap(ledger: Ledger, release: UUID) -> None:
+    ledger.finish(release, 1)
+    with ledger.app.connect() as connection:
+        population = reservation(connection, release).account
+    other = ledger.reserve(population, 401)
+    with refused(CHECK):
+        update(ledger, release, REOPENED)
+    ledger.close_unclaimed(other)
+    update(ledger, release, REOPENED)
+    assert ledger.balance(population) == (100, 500)
 
 
 def test_cap_below_the_promised_is_refused_and_any_change_is_audited(

@@ -45,6 +45,8 @@ class Job:
     is_open: bool = True
     epoch: int = 0
     is_leased: bool = False
+    is_claimed: bool = False
+    """Whether a worker holds, or held, the current epoch."""
 
     @property
     def spent(self) -> int:
@@ -131,7 +133,7 @@ class LedgerMachine(RuleBasedStateMachine):
         elif job.is_leased:
             assert answer == LeaseHeld
         else:
-            job.epoch, job.is_leased = job.epoch + 1, True
+            job.epoch, job.is_leased, job.is_claimed = job.epoch + 1, True, True
             assert answer == job.epoch
 
     @rule(release=releases)
@@ -143,7 +145,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def heartbeat(self, release: UUID, behind: int) -> None:
         job = self.model.jobs[release]
         epoch = job.epoch - behind
-        is_current = job.is_open and behind == 0 and epoch > 0
+        is_current = job.is_open and job.is_claimed and behind == 0
         assert self.ledger.heartbeat(release, epoch) == is_current
         job.is_leased = job.is_leased or is_current
 
@@ -164,7 +166,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def _commit(self, job: Job, release: UUID, epoch: int, operation: Operation) -> None:
         answer = outcome(lambda: self.ledger.commit(release, epoch, operation))
-        if epoch != job.epoch or epoch < 1:
+        if epoch != job.epoch or epoch < 1 or (job.is_open and not job.is_claimed):
             assert answer == StaleLease
         elif not job.is_open:
             assert answer == Closed
@@ -182,7 +184,7 @@ class LedgerMachine(RuleBasedStateMachine):
         job = self.model.jobs[release]
         epoch = job.epoch - behind
         answer = outcome(lambda: self.ledger.finish(release, epoch))
-        if behind or epoch < 1:
+        if behind or epoch < 1 or (job.is_open and not job.is_claimed):
             assert answer == StaleLease
         else:
             assert answer == (job.close() if job.is_open else 0)
@@ -198,6 +200,18 @@ class LedgerMachine(RuleBasedStateMachine):
         else:
             job.epoch += 1
             assert answer == job.close()
+
+    @rule(release=releases)
+    def reopen(self, release: UUID) -> None:
+        job = self.model.jobs[release]
+        answer = outcome(lambda: self.ledger.reopen(release))
+        if job.is_open:
+            assert answer == Conflict
+        elif sum(self.model.balance(job.population)) + job.rest > self.model.caps[job.population]:
+            assert answer == BudgetExhausted
+        else:
+            job.is_open, job.is_claimed, job.epoch = True, False, job.epoch + 1
+            assert answer == job.rest
 
     @invariant()
     def balances_agree(self) -> None:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from alembic import command
@@ -12,6 +13,7 @@ from sqlalchemy import inspect, text
 
 from service.db import migrate
 from service.embedded.postgres import PostgresServer
+from tests.patience import PATIENCE
 
 from .support import Ledger
 
@@ -49,6 +51,36 @@ def test_down_is_refused_while_there_are_accounts(fresh: Ledger) -> None:
     fresh.check()
 
 
+BEFORE_TURNS = "0007"
+ASK_FOR_A_RELEASE = """
+    INSERT INTO api_key (id, name, prefix, secret_sha256, scopes)
+    VALUES (:key, 'curator', 'scrim_', sha256('secret'), '{curator}');
+    INSERT INTO population (id, name, unit, relation, cap, delta)
+    VALUES (:population, 'people', 'row', 'add_remove', '{"rho": 1}', 1e-9);
+    INSERT INTO dataset (id, name, population_id, visibility, schema, wrapped_key)
+    VALUES (:dataset, 'table', :population, 'private', '{}', '');
+    INSERT INTO release (id, dataset_id, population_id, spec, spec_hash, units, state, started_at)
+    VALUES (:release, :dataset, :population, '{}', sha256('spec'), 1, 'running', '2026-01-02');
+    INSERT INTO idempotency (key_id, method_path, key, body_sha256, status, resource_id)
+    VALUES (:key, 'POST /v1/releases', 'once', sha256('body'), 202, :release)
+"""
+
+
+def test_releases_learn_which_key_asked_for_them(fresh: Ledger) -> None:
+    migrate(fresh.owner_url, target=BEFORE_TURNS)
+    names = {name: uuid4() for name in ("key", "dataset", "release")}
+    names["population"] = fresh.open_account(10)
+    with fresh.owner.begin() as connection:
+        for statement in ASK_FOR_A_RELEASE.split(";"):
+            connection.execute(text(statement), names)
+    migrate(fresh.owner_url)
+    with fresh.owner.connect() as connection:
+        (release,) = connection.execute(text("SELECT key_id, turn_at, started_at FROM release"))
+    assert release.key_id == names["key"]
+    assert release.turn_at == release.started_at
+    migrate(fresh.owner_url, target=BEFORE_TURNS)
+
+
 def test_command_line_takes_the_address_from_the_environment(
     fresh: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,7 +100,7 @@ def test_several_processes_migrate_at_once(fresh: Ledger) -> None:
     processes = [
         subprocess.Popen([sys.executable, "-c", program, address], cwd=ROOT) for _ in range(3)
     ]
-    assert [process.wait(timeout=60) for process in processes] == [0, 0, 0]
+    assert [process.wait(timeout=PATIENCE) for process in processes] == [0, 0, 0]
     assert tables(fresh) == TABLES
 
 

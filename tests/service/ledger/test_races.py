@@ -92,6 +92,28 @@ def test_rest_is_released_exactly_once(ledger: Ledger) -> None:
     assert ledger.balance(population) == (30, 0)
 
 
+def test_one_release_is_reopened_once(ledger: Ledger) -> None:
+    population = ledger.open_account(1000)
+    release = ledger.reserve(population, 400)
+    ledger.close_unclaimed(release)
+    answers = at_once(*[partial(ledger.reopen, release)] * WRITERS)
+    assert outcomes(answers) == Counter({"int": 1, Conflict.__name__: WRITERS - 1})
+    assert ledger.balance(population) == (0, 400)
+
+
+def test_what_is_reopened_and_what_is_reserved_fit_under_the_cap(ledger: Ledger) -> None:
+    population = ledger.open_account(50)
+    closed = [ledger.reserve(population, 10) for _ in range(5)]
+    for release in closed:
+        ledger.close_unclaimed(release)
+    answers = at_once(
+        *(partial(ledger.reopen, release) for release in closed),
+        *[partial(ledger.reserve, population, 10)] * 5,
+    )
+    assert outcomes(answers)[BudgetExhausted.__name__] == 5
+    assert ledger.balance(population) == (0, 50)
+
+
 def test_cap_and_reservations_race(ledger: Ledger) -> None:
     population = ledger.open_account(120)
     answers = at_once(

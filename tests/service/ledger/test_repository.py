@@ -3,14 +3,16 @@
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from service.ledger import errors, repository
-from service.ledger.records import Operation
+from service.ledger.records import Account, Operation
 
 from .support import HASH, OTHER_HASH, Ledger, charge, pack
 
@@ -286,3 +288,94 @@ def test_reaper_sees_what_nobody_holds(ledger: Ledger, population: UUID) -> None
         assert [release for release in found if release in ours] == [abandoned, waiting]
         lease = repository.reservation(connection, held)
     assert (lease.lease_holder, lease.lease_epoch) == ("worker", 1)
+
+
+def test_reopened_reservation_goes_on_from_its_journal(ledger: Ledger, population: UUID) -> None:
+    release = ledger.reserve(population, 600)
+    zombie = ledger.claim(release)
+    ledger.commit(release, zombie, charge(0, 100, 7))
+    ledger.finish(release, zombie)
+    assert ledger.reopen(release) == 500
+    assert ledger.balance(population) == (100, 500)
+    with pytest.raises(errors.StaleLease):
+        ledger.commit(release, zombie, charge(1, 1))
+    epoch = ledger.claim(release)
+    assert ledger.journal(release) == [charge(0, 100, 7)]
+    with pytest.raises(errors.AlreadyCommitted):
+        ledger.commit(release, epoch, charge(0, 100, 8))
+    with pytest.raises(errors.BudgetExhausted):
+        ledger.commit(release, epoch, charge(1, 501))
+    ledger.commit(release, epoch, charge(1, 500))
+    assert ledger.finish(release, epoch) == 0
+    assert ledger.balance(population) == (600, 0)
+    with ledger.app.connect() as connection:
+        entries = repository.entries(connection, population, limit=10)
+    assert [(entry.kind, entry.units) for entry in entries][3:] == [
+        ("close", 500),
+        ("reopen", 500),
+        ("operation", 500),
+        ("close", 0),
+    ]
+
+
+def test_reopening_passes_the_same_filter(ledger: Ledger, population: UUID) -> None:
+    release = ledger.reserve(population, 600)
+    with pytest.raises(errors.Conflict):
+        ledger.reopen(release)
+    ledger.close_unclaimed(release)
+    other = ledger.reserve(population, 401)
+    with pytest.raises(errors.BudgetExhausted):
+        ledger.reopen(release)
+    ledger.close_unclaimed(other)
+    ledger.reserve(population, 400)
+    assert ledger.reopen(release) == 600
+    assert ledger.balance(population) == (0, 1000)
+
+
+def test_balance_at_every_moment_of_the_past(ledger: Ledger) -> None:
+    """Whatever came later is taken back, and before it was opened an account has its first cap."""
+    past: list[tuple[datetime, Account]] = []
+
+    def look() -> None:
+        with ledger.app.connect() as connection:
+            moment = connection.scalar(text("SELECT clock_timestamp()"))
+            past.append((moment, repository.account(connection, population)))
+
+    with ledger.app.connect() as connection:
+        unopened = connection.scalar(text("SELECT clock_timestamp()"))
+    population = ledger.open_account(1000)
+    look()
+    first, second = ledger.reserve(population, 600), ledger.reserve(population, 300)
+    look()
+    epoch = ledger.claim(first)
+    for sequence, price in enumerate((100, 0, 250)):
+        ledger.commit(first, epoch, charge(sequence, price))
+        look()
+    ledger.set_cap(population, 5000)
+    look()
+    ledger.close_unclaimed(second)
+    look()
+    ledger.reopen(second)
+    ledger.set_cap(population, 3000)
+    look()
+    ledger.close_unclaimed(second)
+    ledger.set_cap(population, 2000)
+    ledger.finish(first, epoch)
+    look()
+    with ledger.app.connect() as connection:
+        for moment, account in past:
+            assert repository.account_at(connection, population, moment) == account
+        opened = replace(past[0][1], spent_units=0, reserved_units=0)
+        assert repository.account_at(connection, population, unopened) == opened
+        assert len({account for _, account in past}) == len(past) - 1, "a free operation moves none"
+        with pytest.raises(errors.NotFound):
+            repository.account_at(connection, uuid.uuid4(), unopened)
+
+
+def test_the_last_midnight_is_that_of_the_ledgers_clock(ledger: Ledger) -> None:
+    with ledger.app.connect() as connection:
+        connection.execute(text("SET TIME ZONE 'Pacific/Kiritimati'"))
+        midnight = repository.last_midnight(connection).astimezone(UTC)
+        now = connection.scalar(text("SELECT clock_timestamp()"))
+    assert midnight.time() == time()
+    assert timedelta(0) <= now - midnight < timedelta(days=1, minutes=10)

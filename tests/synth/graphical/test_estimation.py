@@ -63,7 +63,7 @@ def problems(draw: st.DrawFn) -> tuple[Domain, list[Evidence]]:
     return domain, evidence
 
 
-@settings(deadline=None, max_examples=8)
+@settings(max_examples=8)
 @given(problems())
 def test_no_cell_could_be_changed_to_fit_better(problem: tuple[Domain, list[Evidence]]) -> None:
     """The objective is convex: where its slope is the same in every cell, it is smallest."""
@@ -72,7 +72,7 @@ def test_no_cell_could_be_changed_to_fit_better(problem: tuple[Domain, list[Evid
     torch.testing.assert_close(found, found.mean().expand_as(found), rtol=0, atol=1e-3)
 
 
-@settings(deadline=None, max_examples=8)
+@settings(max_examples=8)
 @given(problems(), st.integers(0, 100))
 def test_the_start_does_not_decide_where_it_ends(
     problem: tuple[Domain, list[Evidence]], seed: int

@@ -18,7 +18,7 @@ from tests.synth.graphical.models import by_hand, models, summed
 Potentials = dict[Attributes, torch.Tensor]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(models())
 def test_cliques_have_the_distribution_that_all_cells_have(
     model: tuple[Domain, Potentials],
@@ -32,7 +32,7 @@ def test_cliques_have_the_distribution_that_all_cells_have(
         torch.testing.assert_close(table, summed(whole, domain, kept), rtol=1e-9, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(models())
 def test_the_partition_function_is_the_sum_over_all_cells(model: tuple[Domain, Potentials]) -> None:
     domain, potentials = model
@@ -51,13 +51,13 @@ def check_all_marginals(domain: Domain, potentials: Potentials) -> None:
         torch.testing.assert_close(table, expected, rtol=1e-9, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(models())
 def test_any_marginal_inside_cliques_or_across_is_exact(model: tuple[Domain, Potentials]) -> None:
     check_all_marginals(*model)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(models())
 def test_what_is_computed_in_slices_is_the_same(model: tuple[Domain, Potentials]) -> None:
     with pytest.MonkeyPatch.context() as patch:

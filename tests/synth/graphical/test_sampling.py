@@ -20,7 +20,7 @@ def counts_of(codes: dict[str, np.ndarray], domain: Domain, names: Attributes) -
     return counts
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(models(), st.integers(1, 60), st.integers(0, 2**32 - 1))
 def test_any_number_of_rows_inside_the_domain(
     model: tuple[Domain, dict[Attributes, torch.Tensor]], rows: int, seed: int

@@ -107,6 +107,7 @@ class TestBeyondNoise:
         )
         assert score_of(alone, spec(), 1).weights.tolist() == [1, 1]
 
+    @pytest.mark.random
     def test_an_offset_is_what_the_noise_of_a_measurement_adds_up_to(self) -> None:
         units = 10**9
         done = job(CLOSURE, MemoryJournal())
@@ -137,10 +138,12 @@ def prices(move: float, **fields: Any) -> list[tuple[int, int]]:
     return [(price, len(list(same))) for price, same in groupby(selects)]
 
 
+@pytest.mark.random
 def test_a_model_that_keeps_moving_has_every_round() -> None:
     assert prices(move=1000.0) == [(10**9, 30)]
 
 
+@pytest.mark.random
 def test_a_model_that_stands_still_has_four_times_the_budget_in_every_round() -> None:
     found = prices(move=0.0)
     # 1, 4 and 16 of 30; and what is left.
@@ -149,6 +152,7 @@ def test_a_model_that_stands_still_has_four_times_the_budget_in_every_round() ->
     assert sum(price * count for price, count in found) == pytest.approx(30 * 10**9, rel=1e-6)
 
 
+@pytest.mark.random
 def test_what_noise_would_have_moved_is_the_limit() -> None:
     sigma = math.sqrt(2 / (2 * 0.009))
     limit = math.sqrt(2 / math.pi) * sigma * 2
@@ -180,6 +184,7 @@ class TestPublicCounts:
         adaptive_measurements(done, Mwem(name="mwem"), Restless(0.0))
         return [(o.kind, o.asked, o.price) for o in journal.operations()]
 
+    @pytest.mark.random
     def test_they_are_read_once_for_nothing_and_never_chosen(self) -> None:
         both = self.operations([MarginalGroup(("only",)), MarginalGroup(("a",))])
         assert both[0] == ("measure", "only", 0)

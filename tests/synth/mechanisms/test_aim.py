@@ -34,6 +34,7 @@ def model_of(done: Release) -> GraphicalModel:
     return done.model.model
 
 
+@pytest.mark.random
 @pytest.mark.parametrize(
     ("max_cells", "opening_share", "schedule"),
     [

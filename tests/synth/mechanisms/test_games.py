@@ -101,6 +101,7 @@ def test_even_draws_count_every_round_and_every_draw(
     assert units - rounds * per_round < spent <= units
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda p: f"{p.unit}-{p.relation}")
 @pytest.mark.parametrize("name", DRAWN)
 def test_prices_follow_from_the_definition(name: str, protection: Protection) -> None:
@@ -213,6 +214,7 @@ def test_a_record_that_took_too_much_work_is_reported() -> None:
     assert report["largest_gap"] > 0
 
 
+@pytest.mark.random
 def test_the_certificate_tells_how_close_the_records_are() -> None:
     done = carry_out(release(DRAWN["dual_query"]), MemoryJournal(), ADD_REMOVE)
     assert done.certificate["mechanism_report"] == {
@@ -228,6 +230,7 @@ def test_the_certificate_tells_how_close_the_records_are() -> None:
     )
 
 
+@pytest.mark.random
 @pytest.mark.parametrize(("kept", "components"), [(4000, 6 * 5), (12, 6 * 2), (1, 6)])
 def test_of_each_generator_as_much_is_kept_as_the_mixture_may_hold(
     kept: int, components: int, monkeypatch: pytest.MonkeyPatch

@@ -197,6 +197,7 @@ def carry_out(journal: MemoryJournal, cache: RecordingCache | None) -> Release:
     )
 
 
+@pytest.mark.random
 def test_a_second_release_trains_nothing_and_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     journal, cache = MemoryJournal(), RecordingCache()
     fresh = carry_out(journal, cache)

@@ -41,6 +41,7 @@ def model_of(done: Release) -> GraphicalModel:
     return done.model.model
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("max_cells", [18, RING, 60, 72])
 def test_rounds_choose_among_what_has_room(max_cells: int) -> None:
     """The candidates of every round follow from the names of what was measured before."""
@@ -59,7 +60,9 @@ def test_rounds_choose_among_what_has_room(max_cells: int) -> None:
     assert model_cells(sets, SIZES) == tree.cells
 
 
+@pytest.mark.random
 def test_with_room_for_all_every_pair_is_measured_and_met() -> None:
+    """The largest error is 0.0016 with a standard deviation of 0.0004 over runs: 0.01 is 20 of them away."""
     done = carry_out(rounds=12)
     model = model_of(done)
     assert len(model.beliefs.tree.cliques) == 1
@@ -71,6 +74,7 @@ def test_with_room_for_all_every_pair_is_measured_and_met() -> None:
         np.testing.assert_allclose(table.numpy(), true.sum(axis=others), atol=0.01)
 
 
+@pytest.mark.random
 def test_attributes_that_are_asked_about_and_never_measured_are_uniform() -> None:
     measured = [{"type": "marginals", "attributes": [["a", "b"]]}]
     model = model_of(carry_out(measure=measured, rounds=1))

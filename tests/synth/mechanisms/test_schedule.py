@@ -56,6 +56,7 @@ def carry_out(plan: Rounds, at: Door, learnt: list[bool], *, per_round: int = 1)
     return shares
 
 
+@pytest.mark.random
 def test_equal_rounds_stay_equal_whatever_they_teach() -> None:
     plan = Rounds(
         public=(), opened=(), opening=0, rounds=3, per_round=1, select=10**7, measure=10**8
@@ -63,6 +64,7 @@ def test_equal_rounds_stay_equal_whatever_they_teach() -> None:
     assert carry_out(plan, door(), [True, False]) == [Share(10**7, 10**8)] * 3
 
 
+@pytest.mark.random
 def test_rounds_that_all_teach_something_are_as_many_as_planned() -> None:
     plan, at = annealed(8), door()
     shares = carry_out(plan, at, [True] * 8)
@@ -71,6 +73,7 @@ def test_rounds_that_all_teach_something_are_as_many_as_planned() -> None:
     assert at.spent == pytest.approx(RESERVED, abs=20)
 
 
+@pytest.mark.random
 def test_a_round_that_teaches_only_noise_makes_the_next_four_times_as_dear() -> None:
     plan = annealed(40)
     first = Share(plan.select, plan.measure)
@@ -84,6 +87,7 @@ def test_a_round_that_teaches_only_noise_makes_the_next_four_times_as_dear() -> 
     assert shares[4].select == pytest.approx(left / 10, rel=1e-6)
 
 
+@pytest.mark.random
 @given(st.integers(1, 60), st.integers(1, 2), st.lists(st.booleans(), max_size=60))
 def test_everything_reserved_is_spent_and_no_more(
     rounds: int, per_round: int, learnt: list[bool]
@@ -94,6 +98,7 @@ def test_everything_reserved_is_spent_and_no_more(
     assert RESERVED - 4 * len(shares) - 10 <= at.spent <= RESERVED
 
 
+@pytest.mark.random
 def test_a_resumed_job_counts_what_its_journal_says_was_spent() -> None:
     """Another machine may train a model that learns otherwise: the reserve holds all the same."""
     plan, journal = annealed(40), MemoryJournal()
@@ -106,6 +111,7 @@ def test_a_resumed_job_counts_what_its_journal_says_was_spent() -> None:
         assert RESERVED - 200 <= at.spent == at.used <= RESERVED
 
 
+@pytest.mark.random
 def test_free_measurements_end_as_well() -> None:
     """A column with a single value has a public count: nothing but selections is paid for."""
     schema = coded_schema({"only": 1})

@@ -21,7 +21,7 @@ from synth.privacy.vault import Vault
 from synth.queries import Marginal, QuerySet
 from synth.spec.population import Protection
 from tests.support import PROTECTIONS, coded_schema, coded_table, random_rows
-from tests.synth.privacy.test_sensitivity import CELLS, SCHEMA, Recorder, Rows, neighbours
+from tests.synth.privacy.test_sensitivity import ALL, CELLS, SCHEMA, Recorder, Rows, neighbours
 
 SIZES = {"a": 2, "b": 3, "c": 3, "d": 2}
 
@@ -63,7 +63,7 @@ def problem(
     return counts, queries, Support.of(coded_table(schema, rows.tolist())), max(1, private)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 400), st.integers(1, 40), st.integers(1, 3), st.integers(0, 10**6))
 def test_it_lies_within_the_gap_below_the_dense_program(
     private: int, public: int, k: int, seed: int
@@ -73,7 +73,7 @@ def test_it_lies_within_the_gap_below_the_dense_program(
     assert exact - GAP - 1 <= best_mixture_error(*game) <= exact + 1
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 300), st.integers(1, 30), st.integers(0, 10**6))
 def test_bounds_hold_whoever_proposes(private: int, public: int, seed: int) -> None:
     """Nonsense from the solver must not cross the optimum, from either side."""
@@ -98,13 +98,42 @@ def test_a_failing_solver_changes_neither_outcome_nor_exit(
     assert exact - GAP - 1 <= best_mixture_error(*game) <= exact + 1
 
 
-def test_the_linear_program_is_needed() -> None:
+def test_nothing_ends_the_search_but_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found is priced as if it lay within the gap: bounds that close slowly are waited for."""
+    game = problem(12, 5, 1, 3)
+    upper = Search(*game).upper
+
+    def creep(search: Search) -> None:
+        search.lower = max(search.lower, upper - 9 * GAP) + GAP // 5
+
+    monkeypatch.setattr(Search, "project", creep)
+    monkeypatch.setattr(Search, "solve", lambda _search: False)
+    monkeypatch.setattr(Search, "play", creep)
+    monkeypatch.setattr(Search, "_lower_from_single_queries", lambda _search: 0)
+    assert upper - GAP < best_mixture_error(*game) < upper
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 100), st.integers(2, 40), st.integers(0, 10**6))
+def test_weights_sum_to_the_number_of_rows(private: int, public: int, seed: int) -> None:
+    """Else no mixture has that error, and it bounds nothing; a marginal's errors add up exactly."""
+    counts, queries, support, _ = problem(private, public, 1, seed)
+    rows, rng, size = 7 * private + 1, np.random.default_rng(seed), len(support.weights)
+    search = Search(counts, queries, support, rows)
+    for proposal in (rng.exponential(size=size), rng.normal(size=size), np.zeros(size)):
+        for errors in queries.split(search._errors(proposal)):
+            assert errors.sum() == (private - rows) * FIXED_POINT
+
+
+def hard_problem() -> tuple[np.ndarray, QuerySet, Support, int]:
     """Rows (0, 0) and (1, 1) cannot give a=0 nine tenths and b=0 one tenth: half is lost on each."""
     schema = coded_schema({"a": 2, "b": 2})
-    queries = marginals(schema, 1)
     support = Support.of(coded_table(schema, [[0, 0], [1, 1]]))
-    error = best_mixture_error(np.array([90, 10, 10, 90]), queries, support, 100)
-    assert error == pytest.approx(40 * FIXED_POINT, abs=GAP)
+    return np.array([90, 10, 10, 90]), marginals(schema, 1), support, 100
+
+
+def test_the_linear_program_is_needed() -> None:
+    assert best_mixture_error(*hard_problem()) == pytest.approx(40 * FIXED_POINT, abs=GAP)
 
 
 PUBLIC = ([[0, 0], [1, 1]], [[0, 0], [0, 1], [1, 2]])
@@ -118,13 +147,15 @@ def test_no_neighbour_moves_it_by_more_than_its_price_covers(
     recorder = Recorder()
     monkeypatch.setattr(noise, "gaussian", recorder.gaussian)
     supports = [Support.of(coded_table(SCHEMA, rows)) for rows in PUBLIC]
+    # The least sensitive group comes first and last: it may not decide for the others.
+    queries = QuerySet([ALL, *marginals(SCHEMA, 1).groups, ALL])
 
     @cache
     def entering(rows: Rows, public: int) -> int:
         vault = Vault(
             coded_table(SCHEMA, rows), protection=protection, budget=0, journal=MemoryJournal()
         )
-        vault.best_mixture(marginals(SCHEMA, 1), supports[public], rows=3, budget=1)
+        vault.best_mixture(queries, supports[public], rows=3, budget=1)
         return int(recorder.values.pop()[0])
 
     largest = max(
@@ -137,3 +168,30 @@ def test_no_neighbour_moves_it_by_more_than_its_price_covers(
     covered = protection.rows * FIXED_POINT
     assert recorder.l2_squared == (covered + GAP) ** 2
     assert covered - GAP <= largest <= covered + GAP
+
+
+class Stopped(Exception):
+    """What a caller raises to stop a search."""
+
+
+def test_it_asks_again_and_again_whether_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In every way to improve the bounds, also where the solver fails and only the game is left."""
+    monkeypatch.setattr(mixture, "linprog", lambda *_, **__: OptimizeResult(status=1))
+    game, asked = hard_problem(), 0
+
+    def check() -> None:
+        nonlocal asked
+        asked += 1
+
+    best_mixture_error(*game, check=check)
+    assert asked > 1000
+
+    def stop() -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        best_mixture_error(*game, check=stop)
+
+
+def test_out_of_time_it_has_no_value() -> None:
+    assert best_mixture_error(*hard_problem(), seconds=0) is None

@@ -89,6 +89,7 @@ SCORE_VECTORS = [
     ([0, 1, 2, 3], 1),
     ([5, 5, 0, 0, 1_000_000], 1),
     ([0, 2, 2, 1], 2),
+    ([*(0,) * 20, 4, 6], 2),  # few are likely: they are copied
 ]
 
 
@@ -96,10 +97,11 @@ SCORE_VECTORS = [
 @pytest.mark.parametrize(("scores", "k"), SCORE_VECTORS)
 def test_selector_conforms(scores: list[int], k: int) -> None:
     scale = 1.5
-    sampler = noise.noisy_top(1, k, budget=units(k / (2 * scale**2)))
-    assert sampler.scale == pytest.approx(scale, rel=1e-9)
+    sampler = noise.noisy_top(FIXED_POINT, k, budget=units(k / (2 * scale**2)))
+    # What copies add to the price is in the scale.
+    assert sampler.scale == pytest.approx(scale * (FIXED_POINT + noise.COPIES), rel=1e-9)
     vector = np.array(scores, dtype=np.int64)
-    chosen = [tuple(sampler.release(vector).tolist()) for _ in range(20_000)]
+    chosen = [tuple(sampler.release(vector * FIXED_POINT).tolist()) for _ in range(20_000)]
     assert g_test(chosen, choice_probabilities(vector, scale, k)) > REJECT
     if len(set(scores)) > 1 and max(scores) < 100:
         assert g_test(chosen, choice_probabilities(vector, scale * 2, k)) < REJECT
@@ -197,20 +199,45 @@ def test_price_of_the_discrete_gaussian_covers_its_divergence(sigma: float) -> N
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_price_of_the_selector_covers_its_divergence_on_all_neighbours(k: int) -> None:
+    """Scores and scale so small that the rounding of copied scores shows."""
     sampler = noise.noisy_top(1, k, budget=units(0.3))
     rho = sampler.price / UNITS_PER_RHO
-    largest = 0.0
-    for scores in ([0, 0, 0], [3, 1, 0], [2, 2, 0]):
-        base = choice_probabilities(np.array(scores), sampler.scale, k)
+    largest, widest = 0.0, 0.0
+    for scores in ([0, 0, 0], [3, 1, 0], [2, 2, 0], [*(0,) * 6, 9, 2]):
+        base = peeled_probabilities(np.array(scores), sampler.scale, k)
         for move in product((-1, 0, 1), repeat=3):  # not monotone: scores may move either way
-            moved = choice_probabilities(np.array(scores) + np.array(move), sampler.scale, k)
+            neighbour = np.array(scores)
+            neighbour[-3:] += move
+            moved = peeled_probabilities(neighbour, sampler.scale, k)
             p, q = np.log(list(base.values())), np.log(list(moved.values()))
-            ratio = p - q
-            assert ratio.max() - ratio.min() <= 2 * k / sampler.scale + 1e-9
+            widest = max(widest, np.ptp(p - q))
             for order in ORDERS:
                 largest = max(largest, renyi(p, q, order) / order)
                 assert renyi(p, q, order) <= order * rho + 1e-12
-    assert largest > 0.5 * rho  # a price many times too high would be a mistake as well
+    assert widest <= 2 * k * (1 + noise.COPIES) / sampler.scale
+    assert largest > 0.05 * rho  # most of this price is for what copies may add to so small a score
+
+
+def test_the_price_of_the_selector_is_that_of_scores_that_move_further() -> None:
+    """rho = k (Du + COPIES)^2 / (2 b^2), no less and hardly more."""
+    for k in (1, 3):
+        sampler = noise.noisy_top(FIXED_POINT, k, budget=units(0.3))
+        moved = FIXED_POINT + noise.COPIES
+        exact = UNITS_PER_RHO * k * moved**2 / (2 * Fraction(sampler.scale) ** 2)
+        assert exact <= sampler.price <= units(0.3)
+        assert exact >= units(0.3) * (1 - 1e-9)
+
+
+def peeled_probabilities(scores: np.ndarray, scale: float, k: int) -> dict[tuple[int, ...], float]:
+    """Exact law of k candidates drawn one after another, each by way of copies of those left."""
+    if k == 0:
+        return {(): 1.0}
+    law = {}
+    for first, probability in enumerate(drawn_probabilities(scores, scale)):
+        left = np.delete(np.arange(len(scores)), first)
+        for others, conditional in peeled_probabilities(scores[left], scale, k - 1).items():
+            law[(first, *left[list(others)].tolist())] = probability * conditional
+    return law
 
 
 @pytest.mark.parametrize("rho", [1e-9, 1e-4, 0.3, 7.0])

@@ -29,6 +29,8 @@ SIZES = {"a": 2, "b": 3}
 SCHEMA = coded_schema(SIZES)
 DOMAIN = Domain.of(SCHEMA)
 A, B, AB = (Marginal.of(names, DOMAIN) for names in (["a"], ["b"], ["a", "b"]))
+ALL = Marginal((), ())
+"""One cell, which has all rows: under replace-one it moves less far than the cells of the others."""
 TREE, TREES, RANGES, PREFIXES, HALFSPACES = compile_workload(
     [
         BinaryTree(type="binary_tree", attributes=[["b"]], levels=2),
@@ -122,6 +124,23 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "certify": lambda v: v.certify(
         QuerySet([AB, A]), np.array([7, 0, 0, 0, 0, 0, 7, 0]), released_rows=7, rows=3, budget=1
+    ),
+    # The least sensitive group comes first, then last: neither may decide for the others.
+    "certify unlike groups": lambda v: v.certify(
+        QuerySet([ALL, AB, ALL]),
+        np.array([7, 7, 0, 0, 0, 0, 0, 7]),
+        released_rows=7,
+        rows=3,
+        budget=1,
+    ),
+    "hedge over unlike groups": lambda v: v.hedge_draw(
+        QuerySet([ALL, B, ALL]), EXPECTED[:5], rows=3, rate=0.1, past=4, draws=2
+    ),
+    "select among unlike groups": lambda v: v.select(
+        QuerySet([ALL, A, ALL]), np.zeros(4), budget=1
+    ),
+    "select among unlike groups by total error": lambda v: v.select(
+        QuerySet([ALL, A, ALL]), np.array([0, 9.5, 0, 0]), budget=1, score=by_total([1, 1, 1])
     ),
 }
 

@@ -4,7 +4,8 @@ Two tables are uploaded, so neighbours differ there. Everything goes the real wa
 limited for each person, then for each group by a keyed hash, linked to their groups, and counted.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import combinations, combinations_with_replacement, product
 
@@ -12,13 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from synth.domain import Domain
 from synth.privacy import noise
 from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
-from synth.queries import Hierarchical, QueryGroup, QuerySet, compile_groups
+from synth.queries import Hierarchical, Marginal, QueryGroup, QuerySet, compile_groups
 from synth.spec.population import Protection
 from synth.spec.sensitivity import Sensitivity
-from synth.spec.two_level import TwoLevelSchema
+from synth.spec.two_level import LevelTable, TwoLevelSchema, protection_of_table
 from synth.spec.workload import GroupSizesGroup, HierarchicalGroup
 from synth.table import Table, limit_rows
 from synth.table.encoding import codec_of
@@ -73,18 +75,27 @@ class Counting:
         self.queries = queries_of(self.schema)
         self.counts = cache(self._counts)
 
-    def _counts(self, dataset: Dataset) -> np.ndarray:
+    def alone(self, dataset: Dataset, name: LevelTable) -> Table:
+        """One of the two tables as it is stored: at most one row a group, and bounded people."""
         groups, individuals = dataset
-        described = self._table("groups", [(key, column) for key, column in groups])
+        if name == "groups":
+            described = self._table("groups", [(key, column) for key, column in groups])
+            return limit_rows(described, "id", 1, KEY)
         people = self._table("individuals", [(home, who, own) for who, home, own in individuals])
         if self._rows_of_a_person is not None:
-            people = limit_rows(people, "person", self._rows_of_a_person, KEY)
-        people = limit_rows(people, "home", self.schema.max_group_size, KEY)
+            return limit_rows(people, "person", self._rows_of_a_person, KEY, group="home")
+        return limit_rows(people, "home", self.schema.max_group_size, KEY)
+
+    def _counts(self, dataset: Dataset) -> np.ndarray:
+        described = self.alone(dataset, "groups")
+        people = limit_rows(
+            self.alone(dataset, "individuals"), "home", self.schema.max_group_size, KEY
+        )
         linked = link(next(described.chunks()), next(people.chunks()), self.schema)
         return self.queries.count(Table(self.schema.linked, [linked]))
 
-    def _table(self, name: str, rows: Sequence[tuple[int, ...]]) -> Table:
-        schema = self.schema.table(name)  # type: ignore[arg-type]
+    def _table(self, name: LevelTable, rows: Sequence[tuple[int, ...]]) -> Table:
+        schema = self.schema.table(name)
         matrix = np.array(rows, dtype=np.int64).reshape(len(rows), len(schema.columns))
         encoded = {
             column.name: codec_of(column).encode(pa.array(matrix[:, i].astype(str)))
@@ -146,6 +157,50 @@ def test_a_household_moves_what_it_is_priced_for(kinds: int, size: int, relation
     assert counting.largest(pairs) == declared
 
 
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("name", ["groups", "individuals"])
+def test_in_one_table_alone_a_household_may_own_no_row(
+    name: LevelTable, relation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Empty households and orphans: the number of rows moves by all that a household may own."""
+    size = 2
+    counting = new_counting(2, size)
+    alone = protection_of_table(household(size, relation), counting.schema, name)
+    column = Marginal.of(["g" if name == "groups" else "a"], Domain.of(counting.schema.table(name)))
+    recorder = Recorder()
+    monkeypatch.setattr(noise, "gaussian", recorder.gaussian)
+
+    def entering(dataset: Dataset) -> tuple[np.ndarray, np.ndarray]:
+        table = counting.alone(dataset, name)
+        vault = Vault(table, protection=alone, budget=0, journal=MemoryJournal())
+        vault.count_rows(budget=1)
+        vault.measure(column, budget=1)
+        rows, counts = recorder.values
+        recorder.values.clear()
+        return rows, counts
+
+    households = [
+        with_household(OTHERS, column, members)
+        for column in (0, 1, ORPHANED)
+        for count in range(size + 2)
+        for members in combinations_with_replacement(range(2), count)
+        if count or column != ORPHANED
+    ]
+    pairs = (
+        [(OTHERS, each) for each in households]
+        if relation == "add_remove"
+        else list(combinations(households, 2))
+    )
+    moves = [
+        [after - before for before, after in zip(entering(a), entering(b), strict=True)]
+        for a, b in pairs
+    ]
+    assert max(abs(int(rows[0])) for rows, _ in moves) == alone.row_count_sensitivity
+    assert alone.row_count_sensitivity == (1 if name == "groups" else size)
+    declared = column.sensitivity(alone)
+    assert max(int((counts**2).sum()) for _, counts in moves) == declared.l2_squared
+
+
 def test_an_empty_household_is_nobodys() -> None:
     counting = Counting(2, 2)
     groups, individuals = OTHERS
@@ -173,10 +228,10 @@ def people_in(kinds: int, size: int, *, truncated: bool) -> Iterable[Dataset]:
                 )
 
 
-def owning(base: Dataset, rows: Sequence[tuple[int, int]]) -> Dataset:
+def owning(base: Dataset, rows: Sequence[tuple[int, int]], who: int = 99) -> Dataset:
     """One person more, with rows in some homes."""
     groups, individuals = base
-    return groups, (*individuals, *((99, home, own) for home, own in rows))
+    return groups, (*individuals, *((who, home, own) for home, own in rows))
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
@@ -187,20 +242,24 @@ def owning(base: Dataset, rows: Sequence[tuple[int, int]]) -> Dataset:
 def test_a_person_moves_what_their_rows_are_priced_for(
     kinds: int, size: int, rows: int, relation: str
 ) -> None:
-    """Own rows alone: a person who is replaced stays in the same homes; who leaves leaves the rest."""
+    """Own rows alone: a replaced person stays in the same homes, whatever their identifier.
+
+    People may have uploaded more rows than they may own, in one home or in several.
+    """
     counting = new_counting(kinds, size, rows)
     pairs = []
     for base in people_in(kinds, size, truncated=True):
-        for count in range(1, rows + 1):
+        for count in range(1, rows + 2):
             for homes in combinations_with_replacement((1, 2), count):
                 lives = [
                     owning(base, list(zip(homes, own, strict=True)))
                     for own in product(range(kinds), repeat=count)
                 ]
+                lives.append(owning(base, [(home, 0) for home in homes], who=98))
                 if relation == "add_remove":
                     pairs += [(life, base) for life in lives]
                 else:
-                    pairs += list(combinations(lives, 2)) or [(lives[0], lives[0])]
+                    pairs += combinations(lives, 2)
     for group, most in zip(counting.queries.groups, counting.largest(pairs), strict=True):
         bound = group.sensitivity(person(rows, relation))
         assert most.l1 <= bound.l1 and most.l2_squared <= bound.l2_squared, group.name
@@ -247,20 +306,44 @@ def test_a_person_who_belongs_to_many_homes_is_limited_before_the_homes_are() ->
             assert most.l2_squared <= bound[group].l2_squared
 
 
+def far_off(queries: QuerySet) -> np.ndarray:
+    """Released counts that are wrong about individuals of the first kind, more than about others."""
+    names = [group.name for group in queries.groups]
+    released = np.zeros(queries.size, np.int64)
+    released[queries.offsets[names.index("individuals by a")]] = 100
+    return released
+
+
+BOTH_LEVELS: dict[str, Callable[[Vault, QuerySet], object]] = {
+    "select": lambda v, q: v.select(q, np.zeros(q.size), budget=1),
+    "hedge": lambda v, q: v.hedge_draw(q, np.zeros(q.size), rows=2, rate=0.1, past=4, draws=1),
+    "certify": lambda v, q: v.certify(q, far_off(q), released_rows=5, rows=2, budget=1),
+}
+
+
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
-def test_scores_of_both_levels_move_by_one_unit(
-    relation: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("operation", BOTH_LEVELS)
+@pytest.mark.parametrize("first", ["groups", "individuals"])
+def test_both_levels_together_are_priced_for_the_one_that_moves_farther(
+    first: str, operation: str, relation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A selection among tables of both levels is priced for the farthest that any score moves."""
+    """A household moves groups by one and individuals by three, whichever table comes first."""
     counting = new_counting(2, 3)
-    schema, queries = counting.schema.linked, QuerySet(counting.queries.groups[2:])
-    recorder = Recorder()
-    monkeypatch.setattr(noise, "noisy_top", recorder.noisy_top)
-    scores = []
-    for members in product(range(2), repeat=3):
-        table = linked_table(schema, [((0,), ((0,),)), ((0,), tuple((own,) for own in members))])
+    tables = sorted(counting.queries.groups[2:], key=lambda g: not g.name.startswith(first))
+    assert tables[0].name.startswith(first)
+    queries, recorder = QuerySet(tables), Recorder()
+    for sampler in ("gaussian", "noisy_top", "gumbel_draws"):
+        monkeypatch.setattr(noise, sampler, getattr(recorder, sampler))
+
+    def entering(households: Sequence[tuple[int, ...]]) -> np.ndarray:
+        rows = [((0,), tuple((own,) for own in members)) for members in households]
+        table = linked_table(counting.schema.linked, rows)
         vault = Vault(table, protection=household(3, relation), budget=0, journal=MemoryJournal())
-        vault.select(queries, np.zeros(queries.size), budget=1)
-        scores.append(recorder.values.pop())
-    moved = max(int(np.abs(a - b).max()) for a, b in combinations(scores, 2))
-    assert moved == recorder.linf
+        BOTH_LEVELS[operation](vault, queries)
+        return recorder.values.pop()
+
+    kinds = [own for size in (1, 2, 3) for own in product(range(2), repeat=size)]
+    before = [[(0,)]] if relation == "add_remove" else [[(0,), own] for own in kinds]
+    moves = [entering(other) - entering([(0,), own]) for other in before for own in kinds]
+    farthest = max(int(np.abs(move).max()) for move in moves)
+    assert farthest == (recorder.linf or math.isqrt(recorder.l2_squared))

@@ -14,9 +14,11 @@ from synth.door import TotalError
 from synth.privacy.accountant import Accountant, BudgetExceeded
 from synth.privacy.journal import JournalMismatch, MemoryJournal, Operation
 from synth.privacy.vault import FIXED_POINT, Vault, capped_sums, fixed_point
-from synth.queries import Marginal, QuerySet, Single
+from synth.queries import Marginal, QuerySet, Single, compile_groups
+from synth.spec.workload import HierarchicalGroup
 from synth.table import Table
 from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table
+from tests.synth.linked import household, linked_table, two_level_schema
 
 SCHEMA = coded_schema({"a": 2, "b": 3})
 DOMAIN = Domain.of(SCHEMA)
@@ -53,8 +55,8 @@ def test_the_door_can_be_read_in_one_sitting() -> None:
         file.name: len(file.read_text().splitlines())
         for file in Path(synth.privacy.__file__).parent.glob("*.py")
     }
-    assert lines.pop("mixture.py") <= 230
-    assert sum(lines.values()) <= 440
+    assert lines.pop("mixture.py") <= 265
+    assert sum(lines.values()) <= 485
 
 
 def test_charges_before_it_touches() -> None:
@@ -63,6 +65,7 @@ def test_charges_before_it_touches() -> None:
         poor.measure(A, budget=11)
 
 
+@pytest.mark.random
 def test_every_operation_is_journaled_with_its_price() -> None:
     journal = MemoryJournal()
     door = vault(journal)
@@ -97,6 +100,7 @@ def test_every_operation_is_journaled_with_its_price() -> None:
     assert door.spent == door.used == sum(o.price for o in operations)
 
 
+@pytest.mark.random
 def test_replay_returns_the_recorded_outcomes_without_touching_or_charging() -> None:
     journal = MemoryJournal()
     first = vault(journal)
@@ -130,12 +134,15 @@ def test_public_row_count_is_free() -> None:
     assert journal.operations()[0].price == 0
 
 
+@pytest.mark.random
 def test_a_noisy_row_count_is_at_least_one() -> None:
     door = vault(table=coded_table(SCHEMA, []))
     assert all(door.count_rows(budget=10).value >= 1 for _ in range(20))
 
 
+@pytest.mark.random
 def test_huge_budgets_give_nearly_exact_outcomes() -> None:
+    """A count moves with probability 2 exp(-10^5), and a lead of one row is lost with at most exp(-200)."""
     door = vault(budget=10**18)
     assert door.measure(B, budget=10**17).values.tolist() == [1, 1, 3]
     expected = np.array([2.0, 3.0, 1.0, 1.0, 0.0])  # off by three in the last cell of b
@@ -157,6 +164,7 @@ def test_huge_budgets_give_nearly_exact_outcomes() -> None:
     assert certified.value == abs(4 * 1 - 5 * 4)
 
 
+@pytest.mark.random
 def test_a_wider_protection_needs_more_noise() -> None:
     plain = vault().measure(A, budget=PLENTY).sigma
     replaced = Vault(
@@ -199,6 +207,21 @@ def test_scores_beyond_reason_do_not_overflow() -> None:
     # Weights this large leave room for 2^33 in a sum or an offset.
     assert score_of(errors).tolist() == [0, 5 + 2**33]
     assert moved == 2**28 * A.sensitivity(vault().protection).l1
+
+
+def test_the_largest_error_of_unequal_groups_does_not_overflow() -> None:
+    """Scores of groups are multiplied by what their sensitivities differ by."""
+    schema = two_level_schema({"g": 2}, {"a": 2}, 1000).linked
+    queries = compile_groups(
+        [HierarchicalGroup(("g",), "group"), HierarchicalGroup(("g",), "individual")], schema
+    )
+    protected = Vault(
+        linked_table(schema, []), protection=household(1000), budget=0, journal=MemoryJournal()
+    )
+    moved, score_of = protected._largest_error(queries, queries.candidates("marginals"))
+    assert moved == 1000
+    assert score_of(np.array([2**60, 0, 2**60, 0])).tolist() == [2**62 // 1000 * 1000, 2**60]
+    assert score_of(np.array([7, 0, 7, 0])).tolist() == [7000, 7]
 
 
 def test_expected_counts_beyond_reason_do_not_overflow() -> None:

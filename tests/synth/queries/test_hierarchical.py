@@ -70,7 +70,7 @@ HOUSEHOLD = st.tuples(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(HOUSEHOLD, max_size=8), st.data())
 def test_any_groups_are_counted_right_in_any_company(
     households: list[Household], data: st.DataObject

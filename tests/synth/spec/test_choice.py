@@ -154,9 +154,26 @@ class TestPublicData:
 
 
 def test_what_needs_more_memory_than_there_is_is_passed_over() -> None:
-    found = ask(memory_bytes=2**20)
+    found = ask(memory_bytes=2**22, outputs={"rows": 1000})
     assert chosen(found) != "generative_network"
     assert "MiB" in against(found)["generative_network"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "remedy"),
+    [
+        ({"outputs": {"rows": 10**8}}, "outputs.rows"),
+        ({"mechanism": {"name": "gem", "components": 100_000}}, "components"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name_too(changes: dict[str, Any], remedy: str) -> None:
+    named = {"mechanism": {"name": "mwem"}} | changes
+    ask(memory_bytes=None, **named)
+    with pytest.raises(
+        SpecError, match=r"needs about [\d,]+ MiB, and workers have 64 MiB"
+    ) as found:
+        ask(memory_bytes=2**26, **named)
+    assert remedy in str(found.value)
 
 
 def test_rows_come_before_answers() -> None:

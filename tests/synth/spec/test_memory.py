@@ -3,23 +3,29 @@
 import json
 import subprocess
 import sys
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from synth.run import run
 from synth.spec.budget import UNITS_PER_RHO
 from synth.spec.memory import (
+    ANSWER_BYTES,
     CLIQUE_COPIES,
     ELIMINATED_TABLES,
     KEPT_TABLES,
     MAX_ENTRIES,
+    drawn_bytes,
     joint_table_bytes,
 )
 from synth.spec.plan import plan
 from synth.spec.workload import MarginalGroup
-from tests.support import ADD_REMOVE, coded_schema, release
-from tests.synth.linked import household, two_level_schema
+from tests.fresh_noise import announce_noise
+from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows, release
+from tests.synth.linked import household, linked_table, random_households, two_level_schema
 
 PAIRS = [{"type": "marginals", "k": 2}]
 TRIPLES = [{"type": "marginals", "k": 3}]
@@ -164,6 +170,7 @@ def test_tables_that_share_their_leading_columns_are_one() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.random
 @pytest.mark.parametrize(
     ("mechanism", "sizes", "small"),
     [
@@ -193,6 +200,7 @@ def test_a_fit_takes_about_what_was_forecast(
 
 
 @pytest.mark.slow
+@pytest.mark.random
 def test_answers_across_cliques_take_about_what_was_forecast() -> None:
     """A small model of pairs answers triples, which hardly any of its cliques hold."""
     mechanism = {"name": "pgm_em", "max_cells": 60_000, "rounds": 12, "measure": PAIRS}
@@ -204,6 +212,7 @@ def test_answers_across_cliques_take_about_what_was_forecast() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.random
 @pytest.mark.parametrize(
     ("mechanism", "of_groups", "sizes", "small"),
     [
@@ -242,6 +251,7 @@ def measure(
     *, of_groups: dict[str, int] | None = None, answered: bool = False, **order: Any
 ) -> int:
     """With `answered`, of the fit and of what is asked afterwards."""
+    announce_noise()
     order |= {"of_groups": of_groups, "answered": answered}
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, json.dumps(order)],
@@ -251,3 +261,41 @@ def measure(
         check=True,
     )
     return int(done.stdout)
+
+
+def traced(action: Callable[[], object]) -> int:
+    """The peak of what an action allocates."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [{"name": "mwem", "rounds": 1}, {"name": "relaxed_projection", "components": 20, "steps": 2}],
+    ids=lambda mechanism: mechanism["name"],
+)
+def test_drawing_rows_takes_at_most_what_was_forecast(mechanism: dict[str, Any]) -> None:
+    rows, sizes = 100_000, columns(6, 3)
+    schema = coded_schema(sizes)
+    table = coded_table(schema, random_rows(sizes, 200))
+    spec = release(mechanism, workload=PAIRS, outputs={"rows": rows})
+    model = run(spec, table, protection=ADD_REMOVE, delta=1e-9, device="cpu").model
+    needed = traced(lambda: model.sample(rows, 0))
+    assert needed < drawn_bytes(rows, schema) < 2 * needed
+    answered = model.answer(spec.workload)
+    planned = plan(spec, schema, ADD_REMOVE, UNITS_PER_RHO)
+    assert planned.output_bytes == drawn_bytes(rows, schema) + ANSWER_BYTES * len(answered.items)
+
+
+def test_drawing_groups_takes_at_most_what_was_forecast() -> None:
+    groups_drawn, schema = 50_000, two_level_schema(groups(2, 3), columns(3, 3), 4).linked
+    table = linked_table(schema, random_households(schema, 100))
+    mechanism = {"name": "h_gem", "rounds": 1, "steps": 2, "components": 20, "hidden": [4]}
+    spec = release(mechanism, workload=[{"type": "hierarchical", "k": 2}], outputs={"rows": 10})
+    model = run(spec, table, protection=household(4), delta=1e-9, device="cpu").model
+    needed = traced(lambda: model.sample(groups_drawn, 0))
+    assert needed < drawn_bytes(groups_drawn, schema) < 3 * needed

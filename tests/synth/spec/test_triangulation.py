@@ -13,7 +13,7 @@ from synth.spec.triangulation import has_room, model_cells, triangulate
 from tests.synth.graphical.models import domains, sets_of
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_cliques_hold_every_set_and_every_attribute_and_none_holds_another(
     data: st.DataObject,
@@ -26,7 +26,7 @@ def test_cliques_hold_every_set_and_every_attribute_and_none_holds_another(
     assert not any(a <= b for a in cliques for b in cliques if a is not b)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_the_size_foretold_is_the_size_built(data: st.DataObject) -> None:
     domain = data.draw(domains())
@@ -36,7 +36,7 @@ def test_the_size_foretold_is_the_size_built(data: st.DataObject) -> None:
     assert model_cells(sets, domain.size_of) == tree.cells == built
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_the_order_of_the_sets_does_not_matter(data: st.DataObject) -> None:
     domain = data.draw(domains())
@@ -45,7 +45,7 @@ def test_the_order_of_the_sets_does_not_matter(data: st.DataObject) -> None:
     assert triangulate(shuffled, domain.size_of) == triangulate(sets, domain.size_of)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_room_is_there_for_exactly_the_cells_of_the_model(data: st.DataObject) -> None:
     domain = data.draw(domains())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.spec.schema import Schema
@@ -68,7 +68,6 @@ class Upload:
 # Round trips
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_what_is_written_reads_back_the_same(data: st.DataObject) -> None:
     schema = data.draw(schemas())
@@ -81,7 +80,6 @@ def test_what_is_written_reads_back_the_same(data: st.DataObject) -> None:
         assert same_chunks(read(text, schema), [chunk, chunk])
 
 
-@settings(deadline=None)
 @given(st.data(), st.integers(0, 15))
 def test_reals_with_declared_digits_read_back_the_same(data: st.DataObject, decimals: int) -> None:
     column = {"name": "x", "type": "real", "lower": -1e6, "upper": 1e6, "decimals": decimals}
@@ -94,7 +92,6 @@ def test_reals_with_declared_digits_read_back_the_same(data: st.DataObject, deci
     assert all(len(cell.partition(".")[2]) == decimals for cell in cells)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_any_cells_quoted_or_not_are_read_as_they_were_meant(data: st.DataObject) -> None:
     schema = data.draw(schemas(identifiers=True))
@@ -125,7 +122,6 @@ def test_any_cells_quoted_or_not_are_read_as_they_were_meant(data: st.DataObject
     assert rows_of(list(read_csv(source, schema))) == rows_of([expected])
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=40) | st.text('sexagincom,"\n\r F1', max_size=60).map(str.encode))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     for text in (data, b"sex,age,income\n" + data, b'"sex",age,income\nF,1,' + data):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.spec.schema import Column, IntegerColumn, RealColumn, Schema
@@ -92,7 +92,6 @@ def number_in(text: str | None) -> float:
     return float(stripped) if _NUMBER.fullmatch(stripped) else math.nan
 
 
-@settings(deadline=None)
 @given(integer_columns("x"), st.lists(st.none() | NUMBER_TEXTS, max_size=8))
 def test_integers_follow_the_rules(declared: dict[str, Any], cells: list[str | None]) -> None:
     column = column_from(declared)
@@ -106,7 +105,6 @@ def test_integers_follow_the_rules(declared: dict[str, Any], cells: list[str | N
     assert encode(column, cells) == expected
 
 
-@settings(deadline=None)
 @given(real_columns("x"), st.lists(st.none() | NUMBER_TEXTS, max_size=8))
 def test_reals_follow_the_rules(declared: dict[str, Any], cells: list[str | None]) -> None:
     column = column_from(declared)
@@ -165,7 +163,6 @@ def test_zero_has_no_sign() -> None:
         ("identifier", {}),
     ],
 )
-@settings(deadline=None)
 @given(cells=st.lists(st.none() | NUMBER_TEXTS | LABELS, min_size=1, max_size=6))
 def test_a_cell_never_depends_on_its_neighbours(
     kind: str, fields: dict[str, Any], cells: list[str | None]
@@ -282,7 +279,6 @@ def bin_by_hand(value: float, edges: tuple[float, ...]) -> int:
     return inside[-1]
 
 
-@settings(deadline=None)
 @given(st.data(), st.sampled_from([integer_columns, real_columns]))
 def test_bins_are_half_open_and_the_last_is_closed(data: st.DataObject, columns: Any) -> None:
     declared = data.draw(columns("x"))
@@ -313,7 +309,6 @@ def test_integer_bins_of_every_stored_width(upper: int) -> None:
 RNG = np.random.default_rng
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_drawn_values_stay_in_their_bins(data: st.DataObject) -> None:
     schema = data.draw(schemas(identifiers=True))

@@ -1,7 +1,7 @@
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.table.grid import round_within
@@ -18,7 +18,6 @@ def _has_grid_value(low: float, high: float, decimals: int) -> bool:
     return any(low <= float(Fraction(k, scale)) <= high for k in range(near - 2, near + 3))
 
 
-@settings(deadline=None)
 @given(st.lists(NUMBERS, min_size=3, max_size=3).map(sorted), st.integers(0, 15))
 def test_rounding_stays_inside_and_reaches_the_grid_wherever_it_can(
     numbers: list[float], decimals: int
@@ -35,7 +34,6 @@ def test_rounding_stays_inside_and_reaches_the_grid_wherever_it_can(
         assert rounded == value
 
 
-@settings(deadline=None)
 @given(NUMBERS, st.integers(0, 15))
 def test_rounding_twice_changes_nothing(value: float, decimals: int) -> None:
     once = round_within(np.array([value]), -1e301, 1e301, decimals)

@@ -88,7 +88,7 @@ GROUP_ROWS = st.lists(
 INDIVIDUAL_ROWS = st.lists(st.tuples(KEYS, st.sampled_from(["5", "50", ""])), max_size=8)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(GROUP_ROWS, INDIVIDUAL_ROWS, INDIVIDUAL_ROWS, st.booleans(), st.data())
 def test_what_one_group_brings_changes_no_other(
     groups: list[tuple[str, str, str]],

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.spec.schema import Schema
@@ -51,7 +51,6 @@ GOOD = {
 }
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_what_is_written_reads_back_the_same(data: st.DataObject) -> None:
     schema = data.draw(schemas())

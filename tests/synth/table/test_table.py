@@ -128,7 +128,7 @@ def test_chunks_must_fit_the_schema() -> None:
 # On disk
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_saved_tables_and_chunks_come_back_the_same(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -240,7 +240,7 @@ def person_of(row: Any) -> Any:
     return row[sorted(c.name for c in SCHEMA.columns).index("id")]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(PEOPLE, st.integers(1, 4), st.sampled_from([1, 2**22]), st.randoms(use_true_random=False))
 def test_no_one_changes_which_rows_of_another_person_are_kept(
     rows: list[tuple[str, ...]], max_rows: int, at_once: int, random: Any
@@ -279,6 +279,8 @@ def test_rows_are_chosen_evenly() -> None:
 def test_limits_are_checked(table: Table) -> None:
     with pytest.raises(TableError, match="'age' is not declared as an identifier"):
         limit_rows(table, "age", 1, KEY)
+    with pytest.raises(TableError, match="'age' is not declared as an identifier"):
+        limit_rows(table, "id", 1, KEY, group="age")
     with pytest.raises(ValueError, match="max_rows"):
         limit_rows(table, "id", 0, KEY)
     with pytest.raises(ValueError, match="key"):

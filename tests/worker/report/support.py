@@ -36,7 +36,7 @@ def about(spec: ReleaseSpec, protection: Protection = ADD_REMOVE, **changes: Any
         "protection": protection,
         "delta": DELTA,
         "files": [ReleasedFile("synthetic.csv", 12_345, "ab" * 32)],
-        "balance": Balance(cap=2 * 10**12, spent=3 * 10**11, reserved=10**11),
+        "balance": Balance(cap=2 * 10**12, spent=3 * 10**11),
     }
     return About(**facts | changes)
 
@@ -63,6 +63,8 @@ def made_release(schema: Schema, spec: ReleaseSpec, rows: int = 40) -> Release:
         measurements=measurements,
         certificate={
             "software": "scrim 0",
+            "rho_units_reserved": 12 * 10**10,
+            "epsilon_reserved": {"1e-06": 2.358, "1e-09": 2.988},
             "rho_units": 10**11,
             "epsilon": {"1e-06": 2.142, "1e-09": 2.716},
             "operations": [

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -9,11 +10,14 @@ import pytest
 
 from client.verify import verify
 from service.ledger import repository as ledger
+from tests.databases import ledger_in_the_past
 from tests.worker.report.support import Page
 from tests.worker.support import Stack
 from tests.worker.test_interruptions import at, stop
 from worker.releases import run_release
-from worker.report import Balance, balance_before
+from worker.report import Balance, balance_before, texts
+
+pytestmark = pytest.mark.random
 
 CERTIFIED = {"rows": 60, "certify": {}}
 
@@ -65,22 +69,32 @@ def test_a_resumed_job_writes_the_same_report(
     stack.cancel(waiting)
 
 
-def test_the_balance_is_that_before_the_reservation(
+def test_the_balance_is_that_of_the_midnight_before(
     stack: Stack, population: UUID, dataset: UUID
 ) -> None:
-    first, second = stack.submit(dataset), stack.submit(dataset)
+    """So a report does not tell what other releases did on the same day."""
+    first = stack.submit(dataset)
     run_release(stack.context, first)
-    third = stack.submit(dataset)
-    engine, units = stack.context.engine, 10**11
     spent = stack.reservation(first).spent_units
-    assert balance_before(engine, population, first) == Balance(10**13, 0, 0)
-    assert balance_before(engine, population, second) == Balance(10**13, 0, units)
-    assert balance_before(engine, population, third) == Balance(10**13, spent, units)
-    run_release(stack.context, second)
-    assert balance_before(engine, population, third) == Balance(10**13, spent, units)
+    with ledger_in_the_past(stack.owner, population, timedelta(days=2)):
+        begun = datetime.now(UTC).date()
+        with stack.context.transaction() as work:
+            ledger.set_cap(work.session, population, cap_units=2 * 10**13)
+        second = stack.submit(dataset)
+        run_release(stack.context, second)
+        third = stack.submit(dataset)
+        assert _before(stack, population, first) == Balance(10**13, 0)
+        assert _before(stack, population, second) == Balance(2 * 10**13, spent)
+        if datetime.now(UTC).date() == begun:
+            assert _before(stack, population, third) == Balance(2 * 10**13, spent)
     text = Page(stack.artifact(second, "report.html")).text
-    assert "9.900000" in text, "what was left before: the cap without the first reservation"
+    assert texts.rho_spent(spent, aligned=True) in text
+    assert texts.rho_left(2 * 10**13 - spent, aligned=True) in text
     stack.cancel(third)
+
+
+def _before(stack: Stack, population: UUID, release: UUID) -> Balance:
+    return balance_before(stack.context.engine, population, release)
 
 
 def test_a_dry_run_says_so(stack: Stack, population: UUID) -> None:

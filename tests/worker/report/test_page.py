@@ -27,9 +27,12 @@ from tests.support import (
 )
 from tests.synth.linked import Household, household, linked_table, two_level_schema
 from tests.worker.report.support import DELTA, Page, about, drawn_rows, made_release
-from worker.report import render
+from worker.report import render, texts
 from worker.report.columns import distributions
+from worker.report.guarantee import right_at_most
 from worker.report.texts import percent_at_most
+
+pytestmark = pytest.mark.random
 
 SIZES = {"a": 2, "b": 3, "c": 4}
 SCHEMA = coded_schema(SIZES)
@@ -96,6 +99,7 @@ def test_groups_are_counted_as_groups(name: str) -> None:
     assert list(page.headings) == [*ALWAYS[:4], *OF_ROWS, *ALWAYS[4:]]
     assert "in 1,000 groups, 2 columns" in page.text and "Groups behind it" in page.text
     (town,) = (each for each in distributions(schema, done.rows or {}) if each.name == "town")
+    # Five standard deviations of 1,000 groups: 4e-7 by chance.
     assert town.shares == pytest.approx([0.5, 0.5], abs=0.08)
 
 
@@ -151,10 +155,25 @@ def test_the_screen_of_public_data_is_shown() -> None:
 def test_the_budget_before_and_after() -> None:
     spec = release({"name": "mwem"})
     text = Page(render(made_release(SCHEMA, spec), about(spec))).text
-    for amount in ("0.300000", "0.100000", "0.400000", "1.600000", "1.500000"):
+    for amount in ("0.300000", "0.100000", "0.400000", "1.700000", "1.600000"):
         assert amount in text
     dry = Page(render(made_release(SCHEMA, spec), about(spec, balance=None, is_dry_run=True))).text
     assert "This is a dry run" in dry and "A dry run is not charged" in dry
+
+
+def test_the_guarantee_is_that_of_what_was_reserved() -> None:
+    """What was spent of it is stated beside, and promises nothing."""
+    spec = release({"name": "mwem"})
+    made = made_release(SCHEMA, spec)
+    text = " ".join(Page(render(made, about(spec))).text.split())
+    reserved, spent = made.certificate["rho_units_reserved"], made.certificate["rho_units"]
+    assert "satisfies ρ-zCDP (zero-concentrated differential privacy) with ρ = 0.12:" in text
+    assert "Spent of it ρ = 0.1" in text and "(ρ = 0.12; ε ≤" in text
+    assert texts.percent_at_most(right_at_most(reserved, 0.01)) in text
+    assert texts.percent_at_most(right_at_most(spent, 0.01)) not in text
+    for delta in ("1e-06", "1e-09"):
+        pair = (made.certificate[name][delta] for name in ("epsilon_reserved", "epsilon"))
+        assert " ".join(map(texts.rounded_up, pair)) in text
 
 
 def test_a_replayed_journal_gives_the_same_page_whatever_the_rows() -> None:
@@ -248,7 +267,7 @@ def harmless_elements() -> list[tuple[str, tuple[str, ...]]]:
     return elements(rendered([f"text {i}" for i in range(8)]))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(NASTY, min_size=8, max_size=8, unique=True))
 def test_no_text_becomes_markup(texts: list[str]) -> None:
     """Whatever names and categories are: the same elements, and the texts as texts."""

@@ -1,0 +1,47 @@
+"""Is this the master key that the stored data keys are wrapped by?
+
+The database holds one data key of no dataset, so that a wrong master key is noticed before there is
+a dataset. It is made at the first start; a database without it is recognised by its datasets' keys.
+"""
+
+from uuid import UUID
+
+from sqlalchemy import Engine
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from service.crypto import Unreadable, WrongMasterKey, new_data_key, unwrap_key, wrap_key
+from service.datasets import repository
+from service.models import MasterKeyCheck
+from service.work import unit_of_work
+
+NO_DATASET = UUID(int=0)
+
+
+def check_master_key(engine: Engine, master_key: bytes) -> None:
+    """WrongMasterKey, unless this key opens what the database holds."""
+    with unit_of_work(engine) as work:
+        try:
+            if work.session.get(MasterKeyCheck, NO_DATASET) is None:
+                _remember(work.session, master_key)
+            known = work.session.get_one(MasterKeyCheck, NO_DATASET)
+            unwrap_key(known.wrapped_key, NO_DATASET, master_key=master_key)
+        except Unreadable:
+            raise WrongMasterKey(
+                "SCRIM_MASTER_KEY is not the master key of this installation, whose data keys it "
+                "does not open; set the right key, or restore it from a backup"
+            ) from None
+
+
+def _remember(session: Session, master_key: bytes) -> None:
+    dataset = repository.newest_with_key(session)
+    if dataset is not None:
+        assert dataset.wrapped_key is not None
+        unwrap_key(dataset.wrapped_key, dataset.id, master_key=master_key)
+    wrapped = wrap_key(new_data_key(), NO_DATASET, master_key=master_key)
+    # Of several processes that start at once, the first one decides.
+    session.execute(
+        insert(MasterKeyCheck)
+        .values(id=NO_DATASET, wrapped_key=wrapped)
+        .on_conflict_do_nothing(index_elements=[MasterKeyCheck.id])
+    )

@@ -1,0 +1,74 @@
+"""Resuming releases that failed through no fault of what was asked, from their journals."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from service.datasets import repository as datasets
+from service.doorbell import RUN, Doorbell
+from service.errors import Conflict, DatasetNotReady
+from service.ledger import repository as ledger
+from service.ledger.errors import BudgetExhausted
+from service.models import ReleaseRow
+from service.releases import repository
+from service.releases.progress import change_state
+from service.work import UnitOfWork
+from synth.spec.budget import rho_of_units
+
+RESUMABLE = frozenset(
+    f"/problems/{kind}"
+    for kind in ("gave-up", "not-enough-memory", "time-limit", "internal", "cannot-resume")
+)
+"""Problems of workers and machines. Other problems lie in what was asked, and would come again."""
+
+
+def resume(work: UnitOfWork, release_id: UUID, doorbell: Doorbell) -> ReleaseRow:
+    """Queue a failed release again. What its journal holds is not charged a second time."""
+    session = work.session
+    found = repository.get(session, release_id)
+    _refuse_others(found)
+    _require_rows(session, found)
+    if not found.dry_run:
+        _reopen(session, found)
+    release = repository.lock(session, release_id)
+    # It may have been resumed between the first look and the lock.
+    _refuse_others(release)
+    release.error, release.finished_at, release.cancel_requested = None, None, False
+    release.lost_attempts = release.outages = release.memory_failures = 0
+    release.resume_at, release.rang_at = None, datetime.now(UTC)
+    change_state(session, release, "queued")
+    work.after_commit(lambda: doorbell.ring(RUN, str(release_id)))
+    return release
+
+
+def is_resumable(state: str, problem: str | None) -> bool:
+    """Whether a release in this state, with this type of problem, can be resumed."""
+    return state == "failed" and problem in RESUMABLE
+
+
+def _refuse_others(release: ReleaseRow) -> None:
+    problem = (release.error or {}).get("type")
+    if not is_resumable(release.state, problem):
+        names = ", ".join(sorted(RESUMABLE))
+        raise Conflict(f"only a release that failed with one of {names} can be resumed")
+
+
+def _require_rows(session: Session, release: ReleaseRow) -> None:
+    """The datasets whose rows are read must still be there; a dry run reads public rows only."""
+    private = None if release.dry_run else release.dataset_id
+    for dataset_id in filter(None, (private, release.public_dataset_id)):
+        if datasets.hold(session, dataset_id).state != "ready":
+            raise DatasetNotReady("the rows of this release were deleted: it cannot be resumed")
+
+
+def _reopen(session: Session, release: ReleaseRow) -> None:
+    """Reserve the unspent rest again."""
+    rest = release.units - repository.spent_units(session, [release.id])[release.id]
+    try:
+        ledger.reopen(session, release.id)
+    except BudgetExhausted as refusal:
+        raise BudgetExhausted(
+            f"to go on, this release needs the {rho_of_units(rest):g} rho that it has not spent, and "
+            f"the population has less left; see /v1/populations/{release.population_id}"
+        ) from refusal

@@ -1,0 +1,152 @@
+"""Bugs of mechanisms, of how they divide a budget, and of the door's order of steps."""
+
+from tests.mutants.harness import Mutant
+
+MECHANISMS = "tests/synth/test_mechanism_contract.py"
+VAULT = "tests/synth/privacy/test_vault.py"
+REPLAY = "tests/synth/privacy/test_replay.py"
+EMPTY = f"{REPLAY}::test_nor_does_it_show_that_a_table_is_empty"
+PLAN = "tests/synth/spec/test_plan.py"
+GAMES = "tests/synth/mechanisms/test_games.py"
+
+MUTANTS = (
+    Mutant(
+        "k is not counted in the division of the budget",
+        "synth/spec/mechanism/adaptive.py",
+        "// (rounds * per_round)",
+        "// rounds",
+        (f"{PLAN}::test_every_operation_of_a_job_fits_into_its_budget",),
+    ),
+    Mutant(
+        "stacking ignored: every marginal gets the whole budget",
+        "synth/spec/mechanism/base.py",
+        "math.floor(weight / whole * units)",
+        "math.floor(weight * units)",
+        (
+            f"{MECHANISMS}::test_spends_at_most_its_budget_and_nearly_all_of_it[gaussian-row-add_remove]",
+        ),
+    ),
+    Mutant(
+        "the number of synthetic rows taken from the data",
+        "synth/run.py",
+        "rows = model.sample(release.rows, seed)",
+        "rows = model.sample(sum(len(next(iter(c.values()))) for c in table.chunks()), seed)",
+        (f"{REPLAY}::test_the_same_draws_give_the_same_release[mwem-row-add_remove]",),
+    ),
+    Mutant(
+        "annealed rounds forget what the others have spent",
+        "synth/mechanisms/schedule.py",
+        "return self._end - self._door.used",
+        "return self._end",
+        ("tests/synth/mechanisms/test_schedule.py::test_everything_reserved_is_spent_and_no_more",),
+    ),
+    Mutant(
+        "(t-1) dropped from the division of a game's budget",
+        "synth/spec/mechanism/game.py",
+        "units // (per_round * max(1, squares_below(rounds)))",
+        "units // (per_round * rounds)",
+        (f"{GAMES}::test_every_draw_costs_what_was_planned_whatever_number_of_rows_was_measured",),
+    ),
+    Mutant(
+        "the draws of a round are not counted in the division of a game's budget",
+        "synth/spec/mechanism/game.py",
+        "units // (per_round * max(1, squares_below(rounds)))",
+        "units // max(1, squares_below(rounds))",
+        (f"{GAMES}::test_every_draw_costs_what_was_planned_whatever_number_of_rows_was_measured",),
+    ),
+    Mutant(
+        "a generator learns from the truth",
+        "synth/mechanisms/query_gan.py",
+        "        past_answers += player.learn_from_draws(critics)\n",
+        "        true = job.candidates.count(job.door._table)  # type: ignore[attr-defined]\n"
+        "        critics = {q: w for q, w in critics.items() if true[q] > 0}\n"
+        "        past_answers += player.learn_from_draws(critics)\n",
+        (f"{MECHANISMS}::test_never_touches_rows_outside_the_door[query_gan]",),
+    ),
+    Mutant(
+        "a certified error is passed on to other rows",
+        "synth/privacy/vault.py",
+        'asked = f"{queries.size} queries answered as {answers}"',
+        'asked = f"{queries.size} queries"',
+        (f"{MECHANISMS}::test_a_certified_error_is_not_passed_on_to_other_rows",),
+    ),
+    Mutant(
+        "screening is not set aside from the budget",
+        "synth/spec/plan.py",
+        "mechanism = units - row_count - screen - certify",
+        "mechanism = units - row_count - certify",
+        ("tests/synth/test_screen.py::test_a_share_that_buys_nothing_is_refused",),
+    ),
+    Mutant(
+        "sampling anew on resume",
+        "synth/privacy/vault.py",
+        "if self._recorded:\n            done = self._recorded.popleft()",
+        "if False:\n            done = self._recorded.popleft()",
+        (f"{VAULT}::test_replay_returns_the_recorded_outcomes_without_touching_or_charging",),
+    ),
+    Mutant(
+        "an outcome is used although its commit failed",
+        "synth/privacy/vault.py",
+        "        self._journal.commit(done)\n",
+        "        import contextlib\n"
+        "        with contextlib.suppress(ConnectionError):\n"
+        "            self._journal.commit(done)\n",
+        (f"{MECHANISMS}::test_an_uncommitted_outcome_is_never_used[mwem]",),
+    ),
+    Mutant(
+        "a charged operation is refunded",
+        "synth/privacy/accountant.py",
+        "if units < 0 or self._spent + units > self._budget:",
+        "if self._spent + units > self._budget:",
+        (f"{VAULT}::test_the_accountant_refuses_refunds_and_overdrafts",),
+    ),
+    Mutant(
+        "the budget is not enforced",
+        "synth/privacy/accountant.py",
+        "if units < 0 or self._spent + units > self._budget:",
+        "if units < 0:",
+        (f"{VAULT}::test_the_accountant_refuses_refunds_and_overdrafts",),
+    ),
+    Mutant(
+        "a true error decides when to stop",
+        "synth/mechanisms/adaptive.py",
+        "        learner.update(measurements, newest)\n",
+        "        learner.update(measurements, newest)\n"
+        "        true = job.candidates.count(job.door._table)  # type: ignore[attr-defined]\n"
+        "        if abs(job.rows * learner.answer(job.candidates) - true).max() < 1:\n"
+        "            break\n",
+        (f"{MECHANISMS}::test_never_touches_rows_outside_the_door[mwem]",),
+    ),
+    Mutant(
+        "values outside the schema dropped instead of mapped",
+        "synth/table/encoding.py",
+        "missing = np.isnan(numbers)\n        whole = np.rint(",
+        "numbers = numbers[~((numbers < lower) | (numbers > upper))]\n"
+        "        missing = np.isnan(numbers)\n        whole = np.rint(",
+        ("tests/synth/table/test_encoding.py",),
+    ),
+    Mutant(
+        "groups: their number is taken for public",
+        "synth/run.py",
+        "counted = door.measure(groups, budget=budget)",
+        "counted = door.measure(groups, budget=10**18)",
+        (
+            f"{MECHANISMS}::test_spends_at_most_its_budget_and_nearly_all_of_it[h_mwem-household-add_remove]",
+        ),
+    ),
+    Mutant(
+        "a certificate tells how many chunks there are",
+        "synth/run.py",
+        "    notes: dict[str, float] = {}\n",
+        '    notes: dict[str, float] = {"chunks": sum(1 for _ in table.chunks())}\n',
+        (f"{EMPTY}[mwem]",),
+    ),
+    Mutant(
+        "progress tells how long the search for a best mixture takes",
+        "synth/run.py",
+        "budget=planned.split.screen,\n            check=check,",
+        "budget=planned.split.screen,\n"
+        "            check=lambda: progress(Progress(0, 1, door.spent)),",
+        tuple(f"{EMPTY}[{name}_pub, screened]" for name in ("pmw", "pep", "gem")),
+    ),
+)

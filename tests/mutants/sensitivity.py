@@ -1,0 +1,175 @@
+"""Bugs of what a unit can move: sensitivities, scores, certified errors, mixtures."""
+
+from tests.mutants.harness import Mutant
+
+SENSITIVITY = "tests/synth/privacy/test_sensitivity.py"
+MIXTURE = "tests/synth/privacy/test_mixture.py"
+OPERATION = f"{SENSITIVITY}::test_no_neighbour_moves_an_operation_by_more_than_its_price_covers"
+DECLARED = f"{SENSITIVITY}::test_declared_sensitivities_are_attained"
+MIXED = f"{MIXTURE}::test_no_neighbour_moves_it_by_more_than_its_price_covers"
+
+MUTANTS = (
+    Mutant(
+        "the number of rows a unit may own is ignored",
+        "synth/spec/population.py",
+        "return self.max_rows_per_person or self.max_household_size or 1",
+        "return 1",
+        (f"{DECLARED}[a-person-add_remove]",),
+    ),
+    Mutant(
+        "replace-one priced as add/remove",
+        "synth/spec/sensitivity.py",
+        'moved = 2 if protection.relation == "replace_one" else 1',
+        "moved = 1",
+        (f"{DECLARED}[a-row-replace_one]",),
+    ),
+    Mutant(
+        "the number of rows treated as public",
+        "synth/spec/population.py",
+        'return self.rows - 1 if self.relation == "replace_one" else self.rows',
+        "return 0",
+        (f"{OPERATION}[rows-row-add_remove]",),
+    ),
+    Mutant(
+        "dyadic cells closed on both sides",
+        "synth/queries/binary_tree.py",
+        "        self._finest.add({r.name: r.codes(columns[r.column]) for r in self._plan.readings})\n",
+        "        codes = {r.name: r.codes(columns[r.column]) for r in self._plan.readings}\n"
+        "        self._finest.add(codes)\n"
+        "        for r in self._plan.readings:\n"
+        "            on_edge = np.isin(columns[r.column], (r.edges or ())[1:-1])\n"
+        "            closed = {**codes, r.name: codes[r.name] - 1}\n"
+        "            self._finest.add({name: column[on_edge] for name, column in closed.items()})\n",
+        (f"{SENSITIVITY}::test_numbers_on_the_edges_of_a_tree_are_in_one_cell_of_each_level",),
+    ),
+    Mutant(
+        "the levels of a tree are not stacked",
+        "synth/spec/workload/binary_tree.py",
+        "of_partition(CELLS_OF_A_TABLE, protection).stacked(tables)",
+        "of_partition(CELLS_OF_A_TABLE, protection)",
+        (f"{OPERATION}[measure a tree-row-add_remove]",),
+    ),
+    Mutant(
+        "predicates are not stacked",
+        "synth/spec/sensitivity.py",
+        "l2_squared=count * rows**2",
+        "l2_squared=rows**2",
+        (DECLARED,),
+    ),
+    Mutant(
+        "a total error priced as a largest one",
+        "synth/privacy/vault.py",
+        "l1 = [moved.l1 for moved in",
+        "l1 = [moved.linf for moved in",
+        (f"{OPERATION}[select a marginal by total error-row-replace_one]",),
+    ),
+    Mutant(
+        "the weight of a total error is not paid for",
+        "synth/privacy/vault.py",
+        "max(abs(int(w)) * d for w, d in",
+        "max(d for w, d in",
+        (f"{OPERATION}[select a marginal by total error-row-add_remove]",),
+    ),
+    Mutant(
+        "(t-1) dropped from the sensitivity of a hedge draw",
+        "synth/privacy/vault.py",
+        "noise.gumbel_draws(past * linf * FIXED_POINT",
+        "noise.gumbel_draws(linf * FIXED_POINT",
+        (f"{OPERATION}[hedge-row-add_remove]",),
+    ),
+    Mutant(
+        "certify forgets the factor N",
+        "synth/privacy/vault.py",
+        "noise.gaussian((released_rows * linf) ** 2",
+        "noise.gaussian(linf**2",
+        (f"{OPERATION}[certify-row-add_remove]",),
+    ),
+    Mutant(
+        "approximate best mixture: multiplicative weights, stopped early",
+        "synth/privacy/mixture.py",
+        "    while search.is_open:\n",
+        "    search._steps = 50\n    search.play()\n    while False:\n",
+        (f"{MIXTURE}::test_it_lies_within_the_gap_below_the_dense_program",),
+    ),
+    Mutant(
+        "the gap of the best mixture is not paid for",
+        "synth/privacy/vault.py",
+        "noise.gaussian((linf * FIXED_POINT + GAP) ** 2",
+        "noise.gaussian((linf * FIXED_POINT) ** 2",
+        (f"{MIXED}[row-replace_one]",),
+    ),
+    Mutant(
+        "certify is priced by its first group",
+        "synth/privacy/vault.py",
+        """        linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
+
+        def true_error() -> Counts:
+            errors""",
+        """        linf = queries.groups[0].sensitivity(self.protection).linf
+
+        def true_error() -> Counts:
+            errors""",
+        (f"{OPERATION}[certify unlike groups-person-replace_one]",),
+    ),
+    Mutant(
+        "hedge draws are priced by the least sensitive group",
+        "synth/privacy/vault.py",
+        """        linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
+
+        def true_scores""",
+        """        linf = min(group.sensitivity(self.protection).linf for group in queries.groups)
+
+        def true_scores""",
+        (f"{OPERATION}[hedge over unlike groups-person-replace_one]",),
+    ),
+    Mutant(
+        "a selection is priced by the least sensitive group",
+        "synth/privacy/vault.py",
+        "return common, largest",
+        "return min(d for d in linf if d), largest",
+        (f"{OPERATION}[select among unlike groups-household-replace_one]",),
+    ),
+    Mutant(
+        "the best mixture is priced by its first group",
+        "synth/privacy/vault.py",
+        """        linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
+
+        def true_error() -> Counts:
+            found""",
+        """        linf = queries.groups[0].sensitivity(self.protection).linf
+
+        def true_error() -> Counts:
+            found""",
+        (f"{MIXED}[row-replace_one]",),
+    ),
+    Mutant(
+        "the best mixture stops while its bounds are four gaps apart",
+        "synth/privacy/mixture.py",
+        "return self.upper - self.lower >= GAP",
+        "return self.upper - self.lower >= 4 * GAP",
+        (f"{MIXTURE}::test_nothing_ends_the_search_but_the_gap",),
+    ),
+    Mutant(
+        "the weights of a mixture do not sum to the number of rows",
+        "synth/privacy/mixture.py",
+        "        whole[whole.argmax()] += total - whole.sum()\n",
+        "",
+        (f"{MIXTURE}::test_weights_sum_to_the_number_of_rows",),
+    ),
+    Mutant(
+        "out of time, the best mixture has an uncertified value",
+        "synth/privacy/mixture.py",
+        "    except OutOfTime:\n        return None",
+        "    except OutOfTime:\n        pass",
+        (f"{MIXTURE}::test_out_of_time_it_has_no_value",),
+    ),
+    Mutant(
+        "a score of groups of unlike sensitivity overflows",
+        "synth/privacy/vault.py",
+        "np.minimum(true_errors, np.repeat(2**62 // factor, sizes))",
+        "true_errors",
+        (
+            "tests/synth/privacy/test_vault.py::test_the_largest_error_of_unequal_groups_does_not_overflow",
+        ),
+    ),
+)

@@ -1,0 +1,54 @@
+"""The worker's side of its guard (worker/guard.py): starting it, and telling it about jobs."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from uuid import UUID
+
+from structlog.typing import FilteringBoundLogger
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A pipe to the guard. Processes that are forked from the worker share it."""
+
+    pipe: int
+
+    @contextmanager
+    def job(self, release_id: UUID) -> Iterator[None]:
+        """Let the guard end this process if the release is to end, while the block runs."""
+        self._tell(f"start {os.getpid()} {release_id}")
+        try:
+            yield
+        finally:
+            self._tell(f"end {os.getpid()}")
+
+    def _tell(self, line: str) -> None:
+        # One write of less than 4 KiB: lines of several processes never mix.
+        os.write(self.pipe, f"{line}\n".encode())
+
+
+@contextmanager
+def guarded(log: FilteringBoundLogger) -> Iterator[Guarded]:
+    """A guard beside this process. If it dies, this process stops, to be started again."""
+    process = subprocess.Popen([sys.executable, "-P", "-m", "worker.guard"], stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    leaving = threading.Event()
+
+    def stop_with_it() -> None:
+        process.wait()
+        if not leaving.is_set():
+            log.error("guard_lost")
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=stop_with_it, daemon=True).start()
+    try:
+        yield Guarded(process.stdin.fileno())
+    finally:
+        leaving.set()
+        process.stdin.close()
