@@ -9,8 +9,9 @@ TORCH_INDEX ?=
 DATA ?= ../shared/data
 export SCRIM_BENCHMARK_DATA := $(abspath $(DATA))
 
-# How large a table `make bench-service` uploads.
+# How large a table `make bench-service` uploads; ONLY_READS=1 measures reads alone.
 UPLOAD_MIB ?= 2048
+ONLY_READS ?=
 
 # What `make bench-products`, `make bench-mixed` and `make bench-households` run; all sets, all epsilons
 # and as many runs as the papers have where nothing is named.
@@ -88,7 +89,7 @@ test-long: setup mutants ## the long suites: every mutant, and more runs of the 
 soak: setup ## kill parts, wipe the broker, fill the disk and squeeze memory during many releases
 	SCRIM_SOAK_RELEASES=$(RELEASES) SCRIM_SOAK_KILLS=$(KILLS) SCRIM_SOAK_RESTARTS=$(RESTARTS) \
 	SCRIM_SOAK_WIPES=$(WIPES) SCRIM_SOAK_FILLS=$(FILLS) SCRIM_SOAK_SQUEEZES=$(SQUEEZES) \
-	SCRIM_SOAK_SEED=$(SEED) $(BIN)/pytest -q -m slow tests/worker/test_soak.py
+	SCRIM_SOAK_SEED=$(SEED) $(BIN)/pytest -q -m slow tests/worker/test_soak.py tests/service/api/test_processes.py
 
 check: setup ## lint, types and the dependency rules
 	$(BIN)/ruff check .

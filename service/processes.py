@@ -1,5 +1,6 @@
 """Several service processes on one port: started together, replaced when they die, stopped together."""
 
+import gc
 import multiprocessing
 import os
 import resource
@@ -26,6 +27,7 @@ _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 def serve(settings: Settings, *, host: str, port: int) -> int:
     """Answer requests until asked to stop, in as many processes as the settings say."""
     _allow_files(settings.max_connections + _OTHER_FILES)
+    _collect_seldom()
     if settings.processes == 1:
         Server(create_app(settings), settings, host=host, port=port).run()
         return 0
@@ -90,6 +92,15 @@ def _listening(host: str, port: int, *, is_shared: bool) -> socket.socket:
     except OSError as error:
         print(f"{host} port {port} cannot be used: {error.strerror}", file=sys.stderr)
         sys.exit(STARTUP_FAILURE)
+
+
+def _collect_seldom() -> None:
+    """Keep what was imported out of garbage collections, and have fewer of them.
+
+    A request leaves few cycles behind, and every full collection would visit all modules.
+    """
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 def _allow_files(number: int) -> None:

@@ -63,7 +63,7 @@ class Memory:
 def watched_memory(process: psutil.Process) -> Iterator[Memory]:
     """Look at the memory of a tree of processes again and again.
 
-    What they share is counted for each of them, so the figure is an upper bound.
+    What they share is counted once, where the system tells (Linux), else for each of them.
     """
     now = _resident(process)
     seen, stopping = Memory(now, now), threading.Event()
@@ -86,5 +86,6 @@ def _resident(process: psutil.Process) -> float:
     for each in (process, *process.children(recursive=True)):
         # One that has just ended takes nothing.
         with suppress(psutil.NoSuchProcess):
-            total += each.memory_info().rss
+            used = each.memory_full_info()
+            total += getattr(used, "pss", used.rss)
     return total / MEBIBYTE

@@ -3,12 +3,13 @@
 import asyncio
 
 from benchmarks.report import print_table
-from benchmarks.service.measure import latencies, median_and_p99, processor_seconds
+from benchmarks.service.measure import latencies, median_and_p99, processor_seconds, repeat
 from benchmarks.service.releases import submit
 from benchmarks.service.stack import Stack
 
 READS = 1000
 WARM_UP = 200
+"""Reads before the first that counts: every client has its connection by then."""
 PAGE = 50
 
 
@@ -17,14 +18,11 @@ def reads(stack: Stack, *, clients: int) -> None:
     population = stack.population(1.0)
     rows = []
     for path in (f"/v1/populations/{population}", f"/v1/releases?limit={PAGE}"):
-        asyncio.run(_read(stack, path, clients, times=WARM_UP))
         for at_once in (1, clients):
-            before = processor_seconds(stack.process)
-            times = asyncio.run(_read(stack, path, at_once, times=READS))
-            used = processor_seconds(stack.process) - before
+            times, seconds = asyncio.run(_read(stack, path, at_once))
             median, p99 = median_and_p99(times)
             shown = path.replace(str(population), "{id}")
-            rows.append([shown, at_once, median, p99, p99 / median, READS / used])
+            rows.append([shown, at_once, median, p99, p99 / median, READS / seconds])
     print_table(
         f"{READS:,} reads over HTTP, milliseconds, and requests per processor second of the service",
         ["", "at once", "median", "p99", "p99 / median", "per processor second"],
@@ -33,15 +31,19 @@ def reads(stack: Stack, *, clients: int) -> None:
 
 
 def fill_a_page(stack: Stack) -> None:
-    """As many releases as a page shows, which nothing carries out."""
+    """Submit as many releases as a page shows; no worker carries them out."""
     dataset = stack.settled_dataset(stack.population(1.0))
     asyncio.run(submit(stack, dataset, PAGE, 1))
 
 
-async def _read(stack: Stack, path: str, at_once: int, *, times: int) -> list[float]:
+async def _read(stack: Stack, path: str, at_once: int) -> tuple[list[float], float]:
+    """Milliseconds of each read, and the service's processor seconds for all of them."""
     async with stack.client(at_once) as client:
 
         async def read() -> None:
             (await client.get(path)).raise_for_status()
 
-        return await latencies(read, times=times, at_once=at_once)
+        await repeat(read, times=WARM_UP, at_once=at_once)
+        before = processor_seconds(stack.process)
+        times = await latencies(read, times=READS, at_once=at_once)
+        return times, processor_seconds(stack.process) - before

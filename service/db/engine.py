@@ -15,6 +15,8 @@ def open_engine(url: str | URL, *, pool_size: int = 5) -> Engine:
     engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
         pool_size=pool_size,
+        # The connection that was used last: its statements are prepared and in the caches.
+        pool_use_lifo=True,
         hide_parameters=True,
         connect_args={"options": _IDLE_IN_TRANSACTION},
     )

@@ -27,6 +27,8 @@ SETTINGS = {
     "listen_addresses": "127.0.0.1",
     # No socket file: its path would have to be short, and TCP asks for the password as well.
     "unix_socket_directories": "",
+    # Service processes, one per core, have up to 20 connections each; an unused one costs little.
+    "max_connections": "500",
     "timezone": "UTC",
     "log_timezone": "UTC",
     # The log is plain text, so neither statements nor the values of rows may reach it.
