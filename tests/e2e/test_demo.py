@@ -176,10 +176,10 @@ class TestUpAgain:
 
     def find_everything(self, up: Up, demo: Demo, folder: Path) -> None:
         with up.admin() as admin:
-            (population,) = admin.populations.list()
             key = admin.keys.create("auditor", ["curator", "analyst"]).key
-        assert 0 < population.budget.rho_spent < population.budget.rho_cap
         with Client(up.url, key) as auditor:
+            (population,) = auditor.populations.list()
+            assert 0 < population.budget.rho_spent < population.budget.rho_cap
             (release,) = auditor.releases.list()
             assert auditor.populations.verify_ledger(population.id).ok
             assert [dataset.state for dataset in auditor.datasets.list()] == ["ready"]

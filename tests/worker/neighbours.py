@@ -38,7 +38,11 @@ class Case:
     @property
     def read(self) -> tuple[str, ...]:
         """The stored tables that a release may be about."""
-        return ("linked", "groups", "individuals") if "groups" in self.base else ("rows",)
+        if "groups" not in self.base:
+            return ("rows",)
+        # The groups of people are not released alone: nothing says whose a row is.
+        is_person = self.population["unit"] == "person"
+        return ("linked", "individuals") if is_person else ("linked", "groups", "individuals")
 
     @property
     def columns(self) -> dict[str, list[str]]:
