@@ -76,6 +76,8 @@ class Settings(BaseSettings):
 
     max_upload_bytes: Annotated[int, Field(gt=0)] = 2048 * MEBIBYTE
     """Largest upload of one table."""
+    max_unpacked_bytes: Annotated[int, Field(gt=0)] = 65536 * MEBIBYTE
+    """How much a table that is uploaded as gzip or Parquet may unpack to."""
     max_body_bytes: Annotated[int, Field(gt=0)] = 8 * MEBIBYTE
     """Largest body that declares a dataset; a schema may list many categories."""
     body_seconds: Annotated[float, Field(gt=0)] = 60.0

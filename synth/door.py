@@ -1,6 +1,5 @@
 """What a mechanism sees of the private data: priced, noisy operations and what they return."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -130,13 +129,11 @@ class Door(Protocol):
         *,
         rows: int,
         budget: int,
-        seconds: float = math.inf,
         check: Callable[[], None] = lambda: None,
-    ) -> MixtureError | None:
+    ) -> MixtureError:
         """The smallest largest error that any weights on public rows have, with noise.
 
-        None, at the same price, if it is not found within `seconds`. `check` is called now and then,
-        and stops the search by raising.
+        `check` is called now and then, and stops the search by raising.
         """
 
 

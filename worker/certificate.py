@@ -22,13 +22,15 @@ FORMAT = "scrim.certificate/1"
 
 _ENTRIES = text("""
     SELECT kind, operation, units AS rho_units, payload ->> 'digest' AS digest FROM ledger.audit
-    WHERE account = :population_id AND release_id = :release_id ORDER BY seq
+    WHERE account = :population_id AND release_id = :release_id
+        AND kind IN ('reserve', 'operation') ORDER BY seq
 """)
 
 
 def ledger_entries(engine: Engine, population_id: UUID, release_id: UUID) -> list[dict[str, Any]]:
     """What the ledger recorded about a release so far; the ledger has the same `digest` of each entry.
 
+    Only what was reserved and charged: where a job was interrupted and reopened tells how fast it was.
     Numbers and hashes of entries are left out. A number tells how much other releases did meanwhile.
     A hash covers the time of its entry and the hash before it, which another certificate may hold:
     from the two, that time can be found by trying.

@@ -188,15 +188,15 @@ def _store(context: Context, order: _Order, plan: TablePlan, check: Callable[[],
 
 def _read(context: Context, order: _Order, plan: TablePlan) -> Iterator[Chunk]:
     """The rows of an upload, as chunks of the declared columns."""
-    upload = order.uploads[plan.name]
+    upload, most = order.uploads[plan.name], context.settings.max_unpacked_bytes
     stored = _checked(context.storage.read(upload.object_key), upload.sha256)
     plain = decrypt_pieces(order.shelf.data_key, stored, purpose=upload_purpose(plan.name))
     if upload.media_type != PARQUET:
-        yield from read_csv(stream_of(plain), plan.schema)
+        yield from read_csv(stream_of(plain), plan.schema, max_bytes=most)
         return
     chunk_rows = max(1, min(2**18, PARQUET_CELLS // len(plan.schema.columns)))
     with spooled(plain, context.settings.data_dir) as file:
-        yield from read_parquet(file, plan.schema, chunk_rows=chunk_rows)
+        yield from read_parquet(file, plan.schema, chunk_rows=chunk_rows, max_bytes=most)
 
 
 def _checked(pieces: Iterable[bytes], sha256: bytes) -> Iterator[bytes]:

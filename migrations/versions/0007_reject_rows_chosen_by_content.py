@@ -19,7 +19,13 @@ _REASON = (
 
 
 def upgrade() -> None:
-    """Keep the datasets out of releases. Budget that was spent on them stays spent."""
+    """Keep the datasets out of releases. Budget that was spent on them stays spent.
+
+    Ingests that an earlier version has begun lose their lease, and are done again.
+    """
+    op.execute("""
+        UPDATE dataset SET lease_epoch = lease_epoch + 1, lease_until = NULL WHERE state = 'ingesting'
+    """)
     op.execute(f"""
         UPDATE dataset SET state = 'rejected', reason = '{_REASON}'
         FROM population

@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag, TypeAdapter
 from service.models import Dataset
 from service.views import View
 from synth.spec.base import Name, Spec, ToldApartBy
-from synth.spec.schema import Columns, IdentifierColumn, Schema
+from synth.spec.schema import STORED, Columns, IdentifierColumn, Schema
 from synth.spec.two_level import TwoLevelSchema
 
 TableName = Literal["rows", "groups", "individuals"]
@@ -100,8 +100,8 @@ class DatasetView(DatasetSummary):
 
 
 def schema_of(dataset: Dataset) -> Schema | TwoLevelSchema:
-    """The declared schema of a dataset."""
-    return _SCHEMA.validate_python(dataset.declared_schema)
+    """The declared schema of a dataset. It was checked when it was declared, and never changes."""
+    return _SCHEMA.validate_python(dataset.declared_schema, context=STORED)
 
 
 def owners_in(schema: Schema | TwoLevelSchema) -> list[str]:
@@ -116,6 +116,6 @@ def _identifiers(columns: Columns) -> list[str]:
     return [column.name for column in columns if isinstance(column, IdentifierColumn)]
 
 
-def tables_of(schema: Schema | TwoLevelSchema) -> tuple[TableName, ...]:
-    """The tables that must be uploaded for a schema."""
-    return ("rows",) if isinstance(schema, Schema) else ("groups", "individuals")
+def tables_of(dataset: Dataset) -> tuple[TableName, ...]:
+    """The tables that must be uploaded for a dataset."""
+    return ("rows",) if _shape(dataset.declared_schema) == "flat" else ("groups", "individuals")

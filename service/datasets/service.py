@@ -14,7 +14,6 @@ from service.datasets.schemas import (
     NewPrivateDataset,
     NewPublicDataset,
     owners_in,
-    schema_of,
     tables_of,
 )
 from service.idempotency import Attempt, claim_id
@@ -93,7 +92,7 @@ def view_of(session: Session, dataset: Dataset, caller: Caller) -> DatasetView:
     missing: list[str] = []
     if dataset.state == "awaiting_content":
         arrived = {upload.table_name for upload in repository.uploads(session, dataset.id)}
-        missing = [name for name in tables_of(schema_of(dataset)) if name not in arrived]
+        missing = [name for name in tables_of(dataset) if name not in arrived]
     return DatasetView(
         **_summary(dataset, caller).model_dump(),
         schema=dataset.declared_schema,

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from service.context import Context
 from service.crypto import encrypt_stream, unwrap_key, upload_purpose
 from service.datasets import repository
-from service.datasets.schemas import DatasetView, TableName, schema_of, tables_of
+from service.datasets.schemas import DatasetView, TableName, tables_of
 from service.datasets.service import view_of
 from service.doorbell import INGEST
 from service.errors import Conflict, FieldError, Invalid, TooLarge, UnsupportedMediaType
@@ -95,7 +95,7 @@ def _open_target(context: Context, dataset_id: UUID, table: TableName | None) ->
     with context.transaction() as work:
         dataset = repository.get(work.session, dataset_id)
         wrapped = _awaiting(dataset)
-        wanted = tables_of(schema_of(dataset))
+        wanted = tables_of(dataset)
     if table is None and len(wanted) == 1:
         table = wanted[0]
     if table not in wanted:

@@ -7,10 +7,11 @@ ledger of one population only, and stay short: it holds up that population's oth
 import json
 from dataclasses import fields
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Result, text
+from sqlalchemy import Connection, Result, TextClause, text
 from sqlalchemy.orm import Session
 
 from service.ledger.errors import InvalidAmount, NotFound, translated
@@ -28,21 +29,35 @@ Executor = Connection | Session
 _LARGEST_BIGINT = 2**63 - 1
 
 # One statement, so that the balance and the entries are of one moment.
+# Charges of a job that was under way count as reserved: how many there were would tell how fast it is.
 _ACCOUNT_AT = """
-    SELECT a.population_id, a.unit, a.relation, a.rows_per_unit, a.delta_units,
-           coalesce(later.cap, a.cap_units) AS cap_units,
-           a.spent_units - later.charged AS spent_units,
-           a.reserved_units - later.reserved + later.charged + later.returned AS reserved_units
-    FROM ledger.account AS a
-    CROSS JOIN LATERAL (
-        SELECT CAST(coalesce(sum(units) FILTER (WHERE kind = 'operation'), 0) AS bigint) AS charged,
-               CAST(coalesce(sum(units) FILTER (WHERE kind IN ('reserve', 'reopen')), 0) AS bigint)
-                   AS reserved,
-               CAST(coalesce(sum(units) FILTER (WHERE kind = 'close'), 0) AS bigint) AS returned,
+    WITH later AS MATERIALIZED (
+        SELECT seq, kind, release_id, units, payload FROM ledger.audit
+        WHERE account = :population_id AND at >= :at
+    ), total AS (
+        SELECT coalesce(sum(units) FILTER (WHERE kind = 'operation'), 0) AS charged,
+               coalesce(sum(units) FILTER (WHERE kind IN ('reserve', 'reopen')), 0) AS reserved,
+               coalesce(sum(units) FILTER (WHERE kind = 'close'), 0) AS returned,
                (array_agg(CAST(payload ->> 'previous_units' AS bigint) ORDER BY seq)
                    FILTER (WHERE kind = 'set_cap'))[1] AS cap
-        FROM ledger.audit WHERE account = a.population_id AND at >= :at
-    ) AS later
+        FROM later
+    ), changed AS (
+        SELECT release_id,
+               coalesce(sum(units) FILTER (WHERE kind = 'operation'), 0) AS charged,
+               (array_agg(kind ORDER BY seq) FILTER (WHERE kind IN ('close', 'reopen')))[1] AS next
+        FROM later WHERE release_id IS NOT NULL GROUP BY release_id
+    ), under_way AS (
+        SELECT coalesce(sum(r.spent_units - coalesce(changed.charged, 0)), 0) AS charged
+        FROM ledger.reservation AS r LEFT JOIN changed ON changed.release_id = r.release_id
+        WHERE r.account = :population_id
+            AND (changed.next = 'close' OR changed.next IS NULL AND r.state = 'open')
+    )
+    SELECT a.population_id, a.unit, a.relation, a.rows_per_unit, a.delta_units,
+           coalesce(total.cap, a.cap_units) AS cap_units,
+           CAST(a.spent_units - total.charged - under_way.charged AS bigint) AS spent_units,
+           CAST(a.reserved_units - total.reserved + total.charged + total.returned
+                + under_way.charged AS bigint) AS reserved_units
+    FROM ledger.account AS a, total, under_way
     WHERE a.population_id = :population_id
 """
 
@@ -207,7 +222,8 @@ def account_at(executor: Executor, population_id: UUID, at: datetime) -> Account
     """The balance of a population before that moment, from the entries since then.
 
     Takes the later entries back from the present balance, so it reads those alone, however long the
-    chain is. Before the account was opened: its first cap, and nothing spent or reserved.
+    chain is. Before the account was opened: its first cap, and nothing spent or reserved. What a job
+    had spent that was under way at that moment counts as reserved.
     """
     row = _call(executor, _ACCOUNT_AT, population_id=population_id, at=at).one_or_none()
     if row is None:
@@ -283,9 +299,14 @@ def _columns(record: type[Any]) -> str:
     return ", ".join(field.name for field in fields(record))
 
 
+@cache
+def _parsed(statement: str) -> TextClause:
+    return text(statement)
+
+
 def _call(executor: Executor, statement: str, **parameters: Any) -> Result[Any]:
     with translated():
-        return executor.execute(text(statement), parameters)
+        return executor.execute(_parsed(statement), parameters)
 
 
 def _scalar(executor: Executor, statement: str, **parameters: Any) -> Any:

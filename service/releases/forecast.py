@@ -144,17 +144,13 @@ def _warnings_of_rounds(release: ReleaseSpec, measured: list[Group], spending: R
 
 
 def _warnings_of_groups(planned: ReleasePlan, subject: Subject) -> list[str]:
-    """A person's own rows are all that is protected, and the columns of a group are nobody's row."""
-    if subject.protection.unit != "person":
+    """Where the unit is a person, only that person's rows are protected, not the columns of groups."""
+    if subject.protection.unit != "person" or not isinstance(subject.schema, LinkedSchema):
         return []
-    sound = (
+    asked = {name for group in (*planned.asked, *planned.measured) for name in group.attributes}
+    if not asked & set(subject.schema.group_attributes):
+        return []
+    return [
         "columns of groups are asked about, and each person alone is protected: this is sound only if "
         "no person can change a group's columns"
-    )
-    if subject.table == "groups":
-        # Nobody owns these rows, so nothing bounds how many are there because of one person.
-        return [f"{sound}, nor bring or take more than {subject.protection.rows} groups"]
-    asked = {name for group in (*planned.asked, *planned.measured) for name in group.attributes}
-    if isinstance(subject.schema, LinkedSchema) and asked & set(subject.schema.group_attributes):
-        return [sound]
-    return []
+    ]

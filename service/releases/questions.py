@@ -28,6 +28,7 @@ from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
 from synth.spec.subject import Subject, subject_of
 from synth.spec.two_level import LinkedSchema
+from synth.spec.workload import expand
 
 
 async def answer(
@@ -61,19 +62,14 @@ def _check_question(context: Context, release_id: UUID, caller: Caller, question
 def _refuse_impossible(question: Question, release: ReleaseSpec, schema: Schema) -> None:
     """Refuse a workload that the model cannot answer, or that no answer has room for."""
     refuse_types(question.workload, release.mechanism)
-    answers = 0
-    for item in question.workload:
-        for group in item.expand(schema):
-            refuse_unreadable(group, release.mechanism, schema)
-            answers += group.size(schema)
-            if answers > MAX_ANSWERS:
-                message = (
-                    f"the workload has more than {MAX_ANSWERS:,} queries; ask for fewer or smaller "
-                    "marginals, or for `outputs.answers` in a release"
-                )
-                raise Invalid(
-                    message, errors=[FieldError(loc=["body", "workload"], message=message)]
-                )
+    groups = expand(question.workload, schema)
+    refuse_unreadable(groups, release.mechanism)
+    if sum(group.size(schema) for group in groups) > MAX_ANSWERS:
+        message = (
+            f"the workload has more than {MAX_ANSWERS:,} queries; ask for fewer or smaller marginals, "
+            "or for `outputs.answers` in a release"
+        )
+        raise Invalid(message, errors=[FieldError(loc=["body", "workload"], message=message)])
 
 
 def _check_sample(

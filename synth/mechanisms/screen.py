@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from synth.door import Door
 from synth.models.support import Support
 from synth.queries import QuerySet
-from synth.spec.errors import PublicDataTooFar, ScreenUnfinished
+from synth.spec.errors import PublicDataTooFar
 from synth.spec.mechanism import Screen
 from synth.table import Table
 
@@ -50,15 +50,8 @@ def screen_public_data(
         support.project(covered.attributes),
         rows=rows,
         budget=budget,
-        seconds=screen.seconds,
         check=check,
     )
-    if found is None:
-        raise ScreenUnfinished(
-            f"the error of the best weights on the public rows was not found within {screen.seconds:g} "
-            "seconds; raise mechanism.screen.seconds, give fewer public rows, or leave the screen out. "
-            "The screen is paid for, and what was not spent is returned"
-        )
     screened = Screened(found.value / rows, found.sigma / rows, screen.max_error, covered.size)
     if screened.error > screen.max_error:
         raise PublicDataTooFar(

@@ -7,14 +7,11 @@ between two bounds that hold whoever proposed w and y, for any signed y with |y|
 
     y c - n max over rows x of y(x)   <=   opt   <=   max over q of |c_q - q(w)|,
 
-where y(x) adds up y_q over the queries that row x satisfies. Both are computed in whole numbers. The
-loop ends with a value only once they are less than GAP apart. So what is returned lies within GAP of
-opt for every table, and opt moves by no more than the counts do (docs/privacy.md, section 5). A public
-limit of time ends it without a value.
+where y(x) adds up y_q over the queries that row x satisfies. Both are computed in whole numbers, and
+nothing else ends the loop than that they are less than GAP apart. So what is returned lies within
+GAP of opt for every table, and opt moves by no more than the counts do (docs/privacy.md, section 5).
 """
 
-import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -44,33 +41,23 @@ Counts = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
 
-class OutOfTime(Exception):
-    """The public limit of time has passed."""
-
-
 def best_mixture_error(
     true_counts: Counts,
     queries: QuerySet,
     support: Support,
     rows: int,
-    *,
-    seconds: float = math.inf,
     check: Callable[[], None] = lambda: None,
-) -> int | None:
+) -> int:
     """The lower bound on opt that the loop ends with, in units of 1/FIXED_POINT of a row.
 
-    None if `seconds` have passed before. `check` is called again and again, and may raise.
+    `check` is called again and again, and stops the search by raising.
     """
-    deadline = time.monotonic() + seconds
-    try:
-        search = Search(true_counts, queries, support, rows, deadline=deadline, check=check)
-        while search.is_open:
-            search.project()
-            if search.is_open and not search.solve():
-                # Slower, but certain to converge, even if the solver always fails.
-                search.play()
-    except OutOfTime:
-        return None
+    search = Search(true_counts, queries, support, rows, check)
+    while search.is_open:
+        search.project()
+        if search.is_open and not search.solve():
+            # Slower, but certain to get there: the loop ends even if the solver always fails.
+            search.play()
     return search.lower
 
 
@@ -83,15 +70,12 @@ class Search:
         queries: QuerySet,
         support: Support,
         rows: int,
-        *,
-        deadline: float = math.inf,
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self._true = true_counts
         self._queries = queries
         self._support = replace(support, weights=support.weights.clone())
         self._rows = rows
-        self._deadline = deadline
         self._check = check
         self._cuts: list[int] = []
         self._matching = csr_array((0, len(support.weights)), dtype=np.int64)
@@ -123,7 +107,7 @@ class Search:
             margin = torch.tensor(level / FIXED_POINT / self._rows, dtype=torch.float64)
             for _ in range(SWEEPS):
                 for attributes, values in marginals:
-                    self._seconds_left()
+                    self._check()
                     project_onto(self._support, attributes, values, margin)
             self._offer_weights(self._support.weights.numpy())
             if not self.is_open or before - self.upper < (before - self.lower) // 8:
@@ -142,7 +126,6 @@ class Search:
             A_eq=np.append(np.ones(size), 0.0)[None, :],
             b_eq=[self._rows],
             method="highs",
-            options={"time_limit": self._seconds_left()},
         )
         if solved.status != 0:
             return False
@@ -163,7 +146,7 @@ class Search:
         gains, total = np.zeros(size), np.zeros(size)
         played: dict[int, int] = {}
         for _ in range(self._steps):
-            self._seconds_left()
+            self._check()
             weights = np.exp(rate * (gains - gains.max()))
             total += weights / weights.sum()
             errors = self._errors(weights)
@@ -175,14 +158,6 @@ class Search:
         self._offer_shares(np.array([played.get(query, 0) for query in self._cuts]))
         self._offer_weights(total)
         self._steps *= 2
-
-    def _seconds_left(self) -> float:
-        """The time until the deadline; OutOfTime if there is none, or what `check` raises."""
-        self._check()
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise OutOfTime
-        return left
 
     def _lower_from_single_queries(self) -> int:
         """The lower bounds of y = +-1 on one query: no row satisfies it, or every row does."""

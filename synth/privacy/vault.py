@@ -180,28 +180,22 @@ class Vault:
         *,
         rows: int,
         budget: int,
-        seconds: float = math.inf,
         check: Callable[[], None] = lambda: None,
-    ) -> MixtureError | None:
+    ) -> MixtureError:
         """min over weights w on public rows of max |c_q - q(w)|, found to within GAP.
 
         The exact minimum moves by one for each row moved. What is found lies less than GAP below it
         on either of two neighbours, so it moves by at most GAP more (docs/privacy.md, section 5).
-        None, at the same price, where it is not found in time: the outcome then has no values.
         """
         linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
 
         def true_error() -> Counts:
-            found = best_mixture_error(
-                self._true_all(queries), queries, support, rows, seconds=seconds, check=check
-            )
-            return np.array([] if found is None else [found], dtype=np.int64)
+            true_counts = self._true_all(queries)
+            return np.array([best_mixture_error(true_counts, queries, support, rows, check)])
 
         sampler = noise.gaussian((linf * FIXED_POINT + GAP) ** 2, budget=budget)
         asked = f"{queries.size} queries on {len(support.weights)} public rows"
         done = self._perform("best_mixture", asked, sampler, true_error)
-        if not len(done.values):
-            return None
         return MixtureError(int(done.values[0]) / FIXED_POINT, done.scale / FIXED_POINT)
 
     def close(self) -> None:

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from synth.spec.base import Spec
 from synth.spec.errors import SpecError
 from synth.spec.mechanism import Auto, Draws, MechanismSpec, OneShot, Setting
-from synth.spec.plan import ReleasePlan, plan
+from synth.spec.plan import ReleasePlan, list_queries, plan, refuse_large_groups
 from synth.spec.population import Protection
 from synth.spec.ranking import Candidate, rank
 from synth.spec.release import AskedRelease, ReleaseSpec
 from synth.spec.schema import Schema
-from synth.spec.workload import expand
 
 
 class PassedOver(Spec):
@@ -67,8 +66,12 @@ def resolve(
         planned = plan(named, schema, protection, units, public=public)
         _refuse_too_large(planned, memory_bytes)
         return Resolved(named, planned, None)
-    groups = expand(asked.workload, schema)
-    setting = Setting(schema, protection, units, asked.expected_rows, groups)
+    queries = list_queries(asked, schema)
+    # What no mechanism can answer is refused once, and not by each of them.
+    if queries.asked.unbinned is not None:
+        raise SpecError(queries.asked.unbinned)
+    refuse_large_groups(schema, queries.asked)
+    setting = Setting(schema, protection, units, asked.expected_rows, queries.asked)
     ranking = rank(auto, setting, has_public_data=public is not None)
     refused: list[PassedOver] = []
     for position, candidate in enumerate(ranking):
@@ -77,7 +80,7 @@ def resolve(
         try:
             _refuse_known(candidate, asked)
             release = _by(mechanism.model_copy(update={"measure": auto.measure}), asked)
-            planned = plan(release, schema, protection, units, public=used)
+            planned = plan(release, schema, protection, units, public=used, queries=queries)
             _refuse_too_large(planned, memory_bytes)
         except SpecError as error:
             refused.append(PassedOver(mechanism=mechanism.catalogue_name(), reason=str(error)))

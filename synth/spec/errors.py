@@ -2,8 +2,7 @@
 
 SpecError (ValueError)        a release that cannot work, with the reason and the remedy
 ├── DomainTooLarge            a mechanism that keeps one weight per cell was given too many cells
-├── PublicDataTooFar          the release paid to find out that its public rows do not fit
-└── ScreenUnfinished          whether they fit was not found within the declared time
+└── PublicDataTooFar          the release paid to find out that its public rows do not fit
 """
 
 
@@ -17,7 +16,3 @@ class DomainTooLarge(SpecError):
 
 class PublicDataTooFar(SpecError):
     """No weights on the public rows come close enough to the private counts."""
-
-
-class ScreenUnfinished(SpecError):
-    """The best weights on the public rows were not found within the declared time."""

@@ -96,7 +96,7 @@ def network_bytes(components: int, *, latent: int, hidden: Sequence[int], output
 
 def rows_bytes(rows: int, schema: Schema, groups: Sequence[Group]) -> int:
     """A table that is searched: its cells and their codes, and the counts of what is measured."""
-    codes = 1 + max((len(group.tables(schema)) for group in groups), default=0)
+    codes = 1 + max((group.table_count(schema) for group in groups), default=0)
     cells = rows * len(schema.attributes) * codes
     predicates = sum(group.size(schema) for group in groups if not group.is_whole)
     return DOUBLE * (cells + rows * predicates) + BYTES_PER_QUERY * queries_of(groups, schema)

@@ -22,10 +22,10 @@ from synth.spec.mechanism import (
 )
 from synth.spec.memory import ANSWER_BYTES, drawn_bytes, queries_of
 from synth.spec.population import Protection
-from synth.spec.release import ReleaseSpec
+from synth.spec.release import AskedRelease, ReleaseSpec
 from synth.spec.schema import Schema
 from synth.spec.two_level import LinkedSchema
-from synth.spec.workload import NUMBER_OF_GROUPS, Group, WorkloadItem, expand
+from synth.spec.workload import NUMBER_OF_GROUPS, Group, Groups, WorkloadItem, expand
 
 ROW_COUNT_SHARE = 0.01
 
@@ -93,6 +93,20 @@ class ReleasePlan:
         return None if self.memory_bytes is None else max(self.memory_bytes, self.output_bytes)
 
 
+@dataclass(frozen=True)
+class Queries:
+    """What a release asks about, and what it names to be measured."""
+
+    asked: Groups
+    named: Groups
+
+
+def list_queries(release: AskedRelease, schema: Schema) -> Queries:
+    """List the queries of a release."""
+    named = release.mechanism.measure or []
+    return Queries(expand(release.workload, schema), expand(named, schema))
+
+
 def plan(
     release: ReleaseSpec,
     schema: Schema,
@@ -100,15 +114,21 @@ def plan(
     units: int,
     *,
     public: Schema | None = None,
+    queries: Queries | None = None,
 ) -> ReleasePlan:
-    """Decide everything, or refuse, before anything is spent, a release that cannot work."""
+    """Decide everything, or refuse, before anything is spent, a release that cannot work.
+
+    `queries` are those of the release, where they have been listed before.
+    """
     mechanism = release.mechanism
     _refuse_other_levels(mechanism, schema, protection)
     refuse_types((*release.workload, *(mechanism.measure or ())), mechanism)
     if mechanism.needs_bins:
         _refuse_unbinned(release, schema)
-    asked = _expand(release.workload, mechanism, schema)
-    named = _expand(mechanism.measure or [], mechanism, schema)
+    queries = queries or list_queries(release, schema)
+    asked, named = queries.asked, queries.named
+    for groups in (asked, named):
+        refuse_unreadable(groups, mechanism)
     split = split_budget(release, schema, protection, units)
     setting = Setting(schema, protection, split.mechanism, release.expected_rows, asked)
     measured = named or mechanism.choose_measured(setting)
@@ -150,19 +170,9 @@ def _refuse_other_levels(mechanism: MechanismSpec, schema: Schema, protection: P
         )
 
 
-def _expand(items: Iterable[WorkloadItem], mechanism: MechanismSpec, schema: Schema) -> list[Group]:
-    groups = expand(items, schema)
-    for group in groups:
-        refuse_unreadable(group, mechanism, schema)
-    return groups
-
-
-def refuse_unreadable(group: Group, mechanism: MechanismSpec, schema: Schema) -> None:
+def refuse_unreadable(groups: Groups, mechanism: MechanismSpec) -> None:
     """Refuse queries about numbers that are not declared in a form the mechanism's model can read."""
-    for name in group.attributes:
-        if group.needs_bins and name not in schema.sizes:
-            raise SpecError(f"column {name!r} needs bins: marginals are tables of discrete cells")
-    problem = group.unaligned(schema) if mechanism.needs_bins else None
+    problem = groups.unbinned or (groups.unaligned if mechanism.needs_bins else None)
     if problem is not None:
         raise SpecError(problem)
 
@@ -182,7 +192,7 @@ def _refuse_impossible(
 ) -> None:
     groups = list(dict.fromkeys((*asked, *measured)))
     _refuse_large_domain(release, schema, groups)
-    _refuse_large_groups(schema, groups)
+    refuse_large_groups(schema, groups)
     if not release.mechanism.releases_rows:
         _refuse_unmeasured(release, asked, measured)
 
@@ -232,7 +242,8 @@ def _refuse_unbinned(release: ReleaseSpec, schema: Schema) -> None:
             )
 
 
-def _refuse_large_groups(schema: Schema, groups: list[Group]) -> None:
+def refuse_large_groups(schema: Schema, groups: list[Group]) -> None:
+    """Refuse a table, or a list of predicates, that is too long for any mechanism."""
     for group in groups:
         queries = group.size(schema)
         if queries > MAX_CELLS:

@@ -17,7 +17,8 @@ class Protection(Spec):
     """What one protected unit is: a row, a person with several rows, or a household."""
     relation: Literal["add_remove", "replace_one"] = "add_remove"
     """Neighbours differ by one unit more or less, or by one unit replaced. With `replace_one` the
-    number of units is public, and so is which datasets of the population a unit is in."""
+    number of units is public, and so is which datasets of the population a unit is in. Of people in
+    groups it is also public how many rows a person has in each group."""
     max_rows_per_person: Annotated[int, Field(ge=1, le=MAX_ROWS_PER_UNIT)] | None = None
     """Largest number of rows kept of one person. Needed when the unit is `person`."""
     max_household_size: Annotated[int, Field(ge=1, le=MAX_ROWS_PER_UNIT)] | None = None

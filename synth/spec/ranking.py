@@ -28,7 +28,6 @@ from synth.spec.mechanism import (
 )
 from synth.spec.mechanism.orders import pairs_below
 from synth.spec.two_level import LinkedSchema
-from synth.spec.workload import MarginalGroup
 
 VISIBLE = 1.0
 """How many times its noise an average cell of the pairs must hold for one measurement of everything to
@@ -130,15 +129,9 @@ def visibility(setting: Setting) -> float | None:
 
     Of all pairs of columns below the asked marginals, if each were measured once; None without any.
     """
-    sizes = setting.schema.sizes
-    marginals = [
-        group
-        for group in setting.asked
-        if isinstance(group, MarginalGroup) and sizes.keys() >= set(group.attributes)
-    ]
-    if not marginals:
+    pairs = pairs_below(setting.asked)
+    if not pairs:
         return None
-    pairs = pairs_below(marginals)
     l2_squared = pairs[-1].sensitivity(setting.schema, setting.protection).l2_squared
     sigma = math.sqrt(max(1, l2_squared) * len(pairs) / (2 * rho_of_units(setting.units)))
     cells = sum(group.size(setting.schema) for group in pairs) / len(pairs)

@@ -33,6 +33,11 @@ def subject_of(
         return Subject("rows", schema, protection)
     if release.table is None:
         return Subject("linked", schema.linked, protection)
+    if release.table == "groups" and protection.unit == "person":
+        raise SpecError(
+            "the population protects each person, and the table of groups says nothing about whose a "
+            "row is; leave `table` out to release both tables, or use a population whose unit is household"
+        )
     alone = schema.table(release.table)
     if not alone.attributes:
         raise SpecError(f"the table of {release.table} has no columns to release; name the other")

@@ -11,6 +11,8 @@ Book: Koller, Friedman (2009), Probabilistic Graphical Models, section 9.4.3.
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import accumulate
+from operator import mul
 
 Attributes = tuple[str, ...]
 
@@ -31,6 +33,9 @@ def model_cells(sets: Iterable[Collection[str]], sizes: Mapping[str, int]) -> in
 
 def has_room(sets: Iterable[Collection[str]], sizes: Mapping[str, int], *, max_cells: int) -> bool:
     """Whether that model has no more cells than so many; often known before it is complete."""
+    sets = list(sets)
+    if _least_cells(_neighbours(sets, sizes), list(sizes.values()), enough=max_cells) > max_cells:
+        return False
     for cliques in _by_each_rule(sets, sizes):
         left = max_cells
         for clique in cliques:
@@ -59,12 +64,7 @@ def _by_each_rule(
     sets: Iterable[Collection[str]], sizes: Mapping[str, int]
 ) -> Iterator[Iterator[Attributes]]:
     names, weights = tuple(sizes), tuple(sizes.values())
-    position = {name: i for i, name in enumerate(names)}
-    graph = [0] * len(names)
-    for attributes in sets:
-        together = sum(1 << position[name] for name in attributes)
-        for name in attributes:
-            graph[position[name]] |= together & ~(1 << position[name])
+    graph = _neighbours(sets, sizes)
 
     def cells(node: int, neighbours: list[int]) -> int:
         """Cells of the table that eliminating a node makes."""
@@ -81,6 +81,35 @@ def _by_each_rule(
 
     for cost in (cells, added_cells):
         yield (tuple(names[i] for i in _members(clique)) for clique in _eliminate(graph, cost))
+
+
+def _neighbours(sets: Iterable[Collection[str]], sizes: Mapping[str, int]) -> list[int]:
+    """For each attribute, those that share a set with it, as the bits of a whole number."""
+    position = {name: i for i, name in enumerate(sizes)}
+    graph = [0] * len(position)
+    for attributes in sets:
+        together = sum(1 << position[name] for name in attributes)
+        for name in attributes:
+            graph[position[name]] |= together & ~(1 << position[name])
+    return graph
+
+
+def _least_cells(graph: list[int], weights: list[int], *, enough: int) -> int:
+    """Cells that every triangulation has at least, counted up to `enough`.
+
+    Where each node of some part of a graph has d neighbours in it, a clique has d + 1 nodes.
+    """
+    smallest = list(accumulate(sorted(weights), mul))
+    left = (1 << len(graph)) - 1
+    degrees = {node: neighbours.bit_count() for node, neighbours in enumerate(graph)}
+    cells = 0
+    while degrees and cells <= enough:
+        node = min(degrees, key=degrees.__getitem__)
+        cells = max(cells, smallest[degrees.pop(node)])
+        left &= ~(1 << node)
+        for other in _members(graph[node] & left):
+            degrees[other] -= 1
+    return cells
 
 
 def _eliminate(graph: list[int], cost: Callable[[int, list[int]], int]) -> Iterator[int]:

@@ -5,17 +5,19 @@ the columns of its group beside its own, and the group's key to tell which rows 
 """
 
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from synth.spec.base import Name, Spec
 from synth.spec.population import PartialProtection, Protection
 from synth.spec.schema import (
     Attribute,
     Columns,
+    Declared,
     IdentifierColumn,
     Schema,
+    refuse_many_codes,
     refuse_repeated_names,
 )
 
@@ -46,7 +48,7 @@ class IndividualTable(Spec):
     particular order: no query tells the first of them from the second."""
 
 
-class TwoLevelSchema(Spec):
+class TwoLevelSchema(Declared):
     """Groups of individuals, linked by a key."""
 
     groups: GroupTable
@@ -56,8 +58,8 @@ class TwoLevelSchema(Spec):
     max_group_size: Annotated[int, Field(ge=1, le=MAX_GROUP_SIZE)]
     """Largest number of individuals kept in a group; larger groups are truncated, never dropped."""
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def refuse_faults(self) -> None:
+        """Names must be distinct, something must be released, and codes must not be too many."""
         groups, individuals = self.groups, self.individuals
         for columns in (groups.columns, individuals.columns):
             refuse_repeated_names(columns)
@@ -69,7 +71,7 @@ class TwoLevelSchema(Spec):
         names = [column.name for column in self._individual_attributes]
         if individuals.order is not None and individuals.order not in names:
             raise ValueError("order must name a column of the individuals that is released")
-        return self
+        refuse_many_codes(described)
 
     def table(self, name: LevelTable) -> Schema:
         """One of the tables alone, its key as an identifier before its other columns."""

@@ -9,11 +9,17 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, Self
 
 from synth.table.chunk import TableError
 
 PIECE_BYTES = 2**20
+MAX_UNPACKED_BYTES = 2**36
+"""How much a table may unpack to: 64 GiB."""
+MAX_RATIO = 250
+"""How many times its size a gzip file may unpack to; text of tables compresses 5 to 50 times."""
+_ALWAYS_UNPACKED = 2**26
+"""Up to 64 MiB, a gzip file of any ratio is unpacked: a few kilobytes of equal rows are harmless."""
 
 
 class Readable(Protocol):
@@ -67,20 +73,55 @@ def pieces_of(stream: Readable) -> Iterator[bytes]:
         yield piece
 
 
-def unzipped_if_gzip(stream: Readable) -> Iterator[bytes]:
-    """The bytes of the stream, decompressed where they begin as gzip does."""
+def unzipped_if_gzip(stream: Readable, *, max_bytes: int) -> Iterator[bytes]:
+    """The bytes of the stream, decompressed within bounds where they begin as gzip does."""
     raw = stream_of(pieces_of(stream))
     magic = raw.read(2)
     pieces = chain([magic], pieces_of(raw))
     if magic != b"\x1f\x8b":
         yield from pieces
         return
+    packed = _Metered(pieces)
     try:
-        yield from pieces_of(gzip.GzipFile(fileobj=stream_of(pieces)))
+        unpacked = 0
+        for piece in pieces_of(gzip.GzipFile(fileobj=stream_of(packed))):
+            unpacked += len(piece)
+            refuse_unpacked(unpacked, max_bytes)
+            if unpacked > max(_ALWAYS_UNPACKED, MAX_RATIO * packed.size):
+                raise TableError(
+                    f"the gzip file unpacks to more than {MAX_RATIO} times its size; upload it plain, "
+                    "or as Parquet"
+                )
+            yield piece
         return
     except (EOFError, zlib.error, gzip.BadGzipFile):
         pass
     raise TableError("the gzip file is truncated or damaged; compress and upload it again")
+
+
+class _Metered:
+    """The same pieces, and how many bytes have been read so far."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self.size = 0
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> bytes:
+        piece = next(self._pieces)
+        self.size += len(piece)
+        return piece
+
+
+def refuse_unpacked(size: int, most: int) -> None:
+    """Refuse a table that unpacks to more than so many bytes."""
+    if size > most:
+        raise TableError(
+            f"the table unpacks to more than {most:,} bytes; upload fewer rows, or only the columns "
+            "that are declared"
+        )
 
 
 def checked_utf8(pieces: Iterator[bytes]) -> Iterator[bytes]:

@@ -17,6 +17,9 @@ _NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|in
 _MIDNIGHT = r" 00:00:00(?:\.0+)?$"
 _LARGEST_EXACT = 2.0**53
 
+MAX_CELL_BYTES = 2**20
+"""Longest text of a cell; a declared value has at most 1,000 characters."""
+
 
 def texts_of(cells: Any, *, column: str) -> Any:
     """The cells as Arrow strings, missing as null."""
@@ -62,6 +65,17 @@ def numbers_of(cells: Any, *, column: str) -> npt.NDArray[np.float64]:
     return np.asarray(cells.to_numpy(zero_copy_only=False), np.float64)
 
 
+def longest_text(cells: Any, *, column: str) -> int:
+    """The length of the longest text, or a refusal where a cell is too long to be one."""
+    longest = pc.max(pc.binary_length(cells)).as_py() or 0
+    if longest > MAX_CELL_BYTES:
+        raise TableError(
+            f"column {column!r} holds a cell of more than {MAX_CELL_BYTES // 2**20} MiB; shorten it, or "
+            "leave the column out"
+        )
+    return int(longest)
+
+
 def _plain(cells: Any) -> Any:
     if isinstance(cells.type, pa.BaseExtensionType):
         cells = cells.storage
@@ -85,6 +99,7 @@ def _is_text(kind: Any) -> bool:
 def _decoded(cells: Any, column: str) -> Any:
     try:
         texts = pc.cast(cells, pa.string())
+        longest_text(texts, column=column)
         # A file may claim that its bytes are UTF-8 when they are not.
         texts.validate(full=True)
         return texts

@@ -12,6 +12,7 @@ import pyarrow.csv as arrow_csv
 
 from synth.spec.schema import Schema
 from synth.table.bytestream import (
+    MAX_UNPACKED_BYTES,
     Destination,
     Source,
     checked_utf8,
@@ -41,12 +42,18 @@ _HEADER_FIELD = re.compile(rb'(?:"((?:[^"]|"")*+)"|([^",\r\n][^,\r\n]*+|))(,|\r\
 _NEEDS_QUOTES = re.compile(r'[",\r\n\ufeff]|^\s|\s$|^$')
 
 
-def read_csv(source: Source, schema: Schema, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
+def read_csv(
+    source: Source,
+    schema: Schema,
+    *,
+    chunk_rows: int = CHUNK_ROWS,
+    max_bytes: int = MAX_UNPACKED_BYTES,
+) -> Iterator[Chunk]:
     """The rows of a CSV file, plain or gzip, as chunks of the declared columns."""
     if chunk_rows < 1:
         raise ValueError("chunk_rows must be at least 1")
     with opened(source, "rb") as stream:
-        plain = stream_of(checked_utf8(unzipped_if_gzip(stream)))
+        plain = stream_of(checked_utf8(unzipped_if_gzip(stream, max_bytes=max_bytes)))
         head = plain.read(HEADER_BYTES)
         names, start = _parse_header(head)
         positions = locate_columns(schema, names)

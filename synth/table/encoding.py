@@ -263,7 +263,9 @@ def locate_columns(schema: Schema, found: Sequence[str]) -> list[int]:
             )
         if times[column.name] > 1:
             raise TableError(f"column {column.name!r} appears more than once; keep one of them")
-    return [found.index(column.name) for column in schema.columns]
+    # A file may have many columns that are not declared.
+    position = {name: index for index, name in enumerate(found)}
+    return [position[column.name] for column in schema.columns]
 
 
 def draw_values(schema: Schema, codes: Mapping[str, Codes], rng: np.random.Generator) -> Chunk:

@@ -6,7 +6,7 @@ import pytest
 
 from synth.privacy.journal import MemoryJournal
 from synth.run import Progress, run
-from synth.spec.errors import PublicDataTooFar, ScreenUnfinished, SpecError
+from synth.spec.errors import PublicDataTooFar, SpecError
 from synth.spec.plan import plan
 from synth.spec.release import ReleaseSpec
 from synth.spec.schema import Schema
@@ -60,21 +60,6 @@ def test_public_data_that_do_not_fit_end_the_release_with_what_was_paid_for() ->
     with pytest.raises(PublicDataTooFar) as again:
         carry_out(spec, Table(SCHEMA, []), FAR, MemoryJournal(journal.operations()))
     assert str(again.value) == str(refused.value)
-
-
-@pytest.mark.random
-def test_a_screen_that_takes_too_long_ends_the_release_and_stays_paid_for() -> None:
-    spec, journal = screened("pmw_pub", seconds=1e-9), MemoryJournal()
-    with pytest.raises(ScreenUnfinished, match=r"raise mechanism\.screen\.seconds"):
-        carry_out(spec, coded_table(SCHEMA, ROWS), ROWS[:5], journal)
-    done = journal.operations()[-1]
-    assert (done.kind, done.values.tolist()) == ("best_mixture", [])
-    assert done.price == pytest.approx(0.1 * 100e12, rel=1e-6)
-    # Resumed, it says the same without a look at the rows, and is not paid for again.
-    resumed = MemoryJournal(journal.operations())
-    with pytest.raises(ScreenUnfinished):
-        carry_out(spec, Table(SCHEMA, []), ROWS[:5], resumed)
-    assert resumed.operations() == journal.operations()
 
 
 @pytest.mark.random

@@ -34,6 +34,15 @@ def as_parquet(content: bytes) -> bytes:
     return buffer.getvalue()
 
 
+def dictionary_bomb() -> bytes:
+    """Some hundred bytes: one text of three megabytes, in 3,000 rows."""
+    rows = pa.array(np.zeros(3000, np.int32))
+    text = pa.DictionaryArray.from_arrays(rows, pa.array(["CANARY" * 500_000]))
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"sex": text, "age": rows, "town": rows}), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
 def shelf_of(stack: Stack, dataset: UUID) -> Shelf:
     """Where a dataset's rows are."""
     with stack.context.transaction() as work:
@@ -113,6 +122,12 @@ def test_every_row_must_have_an_owner(stack: Stack) -> None:
         (b"sex,age,town\nF,1,CANARY,CANARY\n", "text/csv", "4 fields"),
         (b"CANARY", PARQUET, "not Parquet"),
         (b"\x1f\x8bCANARY", "application/gzip", "gzip"),
+        (dictionary_bomb(), PARQUET, "'sex' holds a cell of more than 1 MiB"),
+        (
+            gzip.compress(b"sex,age,town\n" + b"F,1,CANARY\n" * 6_500_000),
+            "application/gzip",
+            "250 times",
+        ),
     ],
 )
 def test_rejections_tell_structure_only(

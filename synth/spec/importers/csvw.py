@@ -27,7 +27,9 @@ from synth.spec.importers.declaration import (
 )
 from synth.spec.population import Protection
 
-_OURS = re.compile(r"(?:https?://[^#]*csvw[^#]*#|(?:csvw|csvw-eo|csvw-safe|csvw-dp|dp):)?[^:#]+")
+_OURS = re.compile(
+    r"(?:https?://(?=[^#]*csvw)[^#]*+#|(?:csvw|csvw-eo|csvw-safe|csvw-dp|dp):)?[^:#]+"
+)
 _EXTENSION = {
     "privacyUnit",
     "privacyId",

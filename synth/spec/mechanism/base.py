@@ -12,7 +12,7 @@ from synth.spec.base import Spec
 from synth.spec.errors import SpecError
 from synth.spec.population import Protection
 from synth.spec.schema import Schema
-from synth.spec.workload import Group, Workload
+from synth.spec.workload import Group, Groups, Workload
 
 MAX_CELLS = 20_000_000
 """Largest histogram a mechanism keeps in memory (160 MB at eight bytes a cell)."""
@@ -95,7 +95,7 @@ class Setting:
     """The mechanism's budget, in units of 1e-12 rho."""
     rows: int
     """About how many rows there are, as declared."""
-    asked: list[Group]
+    asked: Groups
 
 
 class NamedSpec(Spec):

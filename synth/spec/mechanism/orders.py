@@ -7,11 +7,12 @@ docs/defaults.md.
 """
 
 import math
-from itertools import accumulate, combinations
+from itertools import accumulate
 
 from synth.spec.budget import rho_of_units
 from synth.spec.mechanism.base import Setting
-from synth.spec.workload import Group, MarginalGroup
+from synth.spec.workload import Group, Groups, MarginalGroup
+from synth.spec.workload.groups import MAX_COMBINATIONS
 from synth.spec.workload.marginals import MAX_ORDER
 
 MISSED = 0.33
@@ -28,12 +29,11 @@ MAX_MEASURED = 500_000
 
 def by_forecast_error(setting: Setting, *, highest: int = MAX_ORDER) -> list[Group]:
     """One-way marginals and those of the best order, below the asked ones; other groups as asked."""
-    marginals = [group for group in setting.asked if isinstance(group, MarginalGroup)]
-    others = [group for group in setting.asked if not isinstance(group, MarginalGroup)]
+    marginals, others = setting.asked.marginals, setting.asked.others
     if not marginals:
         return others
     highest = min(highest, max(len(group.attributes) for group in marginals))
-    choices = [_below(marginals, order) for order in range(1, highest + 1)]
+    choices = [below for k in range(1, highest + 1) if (below := setting.asked.below(k))]
     affordable = [choice for choice in choices if _queries(choice, setting) <= MAX_MEASURED]
     best = min(affordable or choices[:1], key=lambda choice: forecast(marginals, choice, setting))
     return [*best, *others]
@@ -41,12 +41,10 @@ def by_forecast_error(setting: Setting, *, highest: int = MAX_ORDER) -> list[Gro
 
 def as_asked(setting: Setting) -> list[Group]:
     """What is asked, and the one-way marginals below it; other orders where that is too much to fit."""
-    marginals = [group for group in setting.asked if isinstance(group, MarginalGroup)]
-    others = [group for group in setting.asked if not isinstance(group, MarginalGroup)]
-    asked = _below(marginals, MAX_ORDER)
+    asked = setting.asked.below(MAX_ORDER)
     if _queries(asked, setting) > MAX_MEASURED:
         return by_forecast_error(setting)
-    return [*asked, *others]
+    return [*asked, *setting.asked.others]
 
 
 def smallest_pairs(setting: Setting) -> list[Group]:
@@ -54,20 +52,21 @@ def smallest_pairs(setting: Setting) -> list[Group]:
 
     Of marginals about single columns, these; other groups as asked.
     """
-    marginals = [group for group in setting.asked if isinstance(group, MarginalGroup)]
-    others = [group for group in setting.asked if not isinstance(group, MarginalGroup)]
-    return [*_smallest(pairs_below(marginals), setting), *others]
+    return [*_smallest(pairs_below(setting.asked), setting), *setting.asked.others]
 
 
 def smallest_below(setting: Setting) -> list[Group]:
     """All marginals below the asked ones (their downward closure), the smallest first, as many as a
-    fit can take; other groups as asked.
+    fit can take; other groups as asked. High orders are left out where there are too many.
     """
-    marginals = [group for group in setting.asked if isinstance(group, MarginalGroup)]
-    others = [group for group in setting.asked if not isinstance(group, MarginalGroup)]
-    highest = max((len(group.attributes) for group in marginals), default=0)
-    below = dict.fromkeys(g for order in range(1, highest + 1) for g in _below(marginals, order))
-    return [*_smallest(list(below), setting), *others]
+    highest = max((len(group.attributes) for group in setting.asked.marginals), default=0)
+    below: dict[MarginalGroup, None] = {}
+    for order in range(1, highest + 1):
+        further = setting.asked.below(order)
+        if not further or len(below) + len(further) > MAX_COMBINATIONS:
+            break
+        below |= dict.fromkeys(further)
+    return [*_smallest(list(below), setting), *setting.asked.others]
 
 
 def _smallest(groups: list[MarginalGroup], setting: Setting) -> list[MarginalGroup]:
@@ -77,9 +76,9 @@ def _smallest(groups: list[MarginalGroup], setting: Setting) -> list[MarginalGro
     return kept or ordered[:1]
 
 
-def pairs_below(asked: list[MarginalGroup]) -> list[MarginalGroup]:
+def pairs_below(asked: Groups) -> list[MarginalGroup]:
     """Every pair of columns that some asked marginal contains; of single columns, these."""
-    below = _below(asked, 2)
+    below = asked.below(2)
     return [group for group in below if len(group.attributes) == 2] or below
 
 
@@ -98,17 +97,6 @@ def forecast(asked: list[MarginalGroup], measured: list[MarginalGroup], setting:
     if order > 2:
         noise *= BEYOND_PAIRS
     return float(sum(missed) / len(asked) + noise)
-
-
-def _below(asked: list[MarginalGroup], order: int) -> list[MarginalGroup]:
-    """All marginals of order one and of the given order that some asked one contains."""
-    found = {
-        names: None
-        for size in sorted({1, order})
-        for group in asked
-        for names in combinations(group.attributes, min(size, len(group.attributes)))
-    }
-    return [MarginalGroup(names) for names in found]
 
 
 def _queries(groups: list[MarginalGroup], setting: Setting) -> int:

@@ -29,9 +29,6 @@ class Screen(Spec):
     max_error: Annotated[float, Field(gt=0, le=1)] = 0.05
     """Largest error, as a fraction of the rows, that the best weights on the public rows may leave.
     Above it the release ends there, and what it has not spent is returned."""
-    seconds: Annotated[float, Field(gt=0, le=86400)] = 600
-    """How long the search for these weights may take. Then the release ends there; the screen is paid
-    for, and the rest of the budget is returned."""
 
 
 class PublicDataSpec(MechanismSpec):

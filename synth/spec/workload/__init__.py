@@ -6,13 +6,14 @@ To add a query class, write its item and its group here, and what they mean in s
 from collections.abc import Iterable
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from synth.spec.base import ToldApartBy
 from synth.spec.schema import Schema
 from synth.spec.workload.binary_tree import BinaryTree, TreeGroup
 from synth.spec.workload.conditions import ConjunctionGroup
 from synth.spec.workload.group import Group
+from synth.spec.workload.groups import Groups, refuse_many_groups, refuse_many_tables
 from synth.spec.workload.halfspaces import HalfspaceGroup, Halfspaces
 from synth.spec.workload.hierarchical import (
     NUMBER_OF_GROUPS,
@@ -24,7 +25,7 @@ from synth.spec.workload.hierarchical import (
 )
 from synth.spec.workload.marginals import MAX_GROUPS, MarginalGroup, Marginals
 from synth.spec.workload.prefixes import Prefixes
-from synth.spec.workload.ranges import Ranges
+from synth.spec.workload.ranges import MAX_NAMED, Ranges
 
 __all__ = [
     "MAX_GROUPS",
@@ -35,6 +36,7 @@ __all__ = [
     "Group",
     "GroupSizes",
     "GroupSizesGroup",
+    "Groups",
     "HalfspaceGroup",
     "Halfspaces",
     "Hierarchical",
@@ -55,10 +57,29 @@ WorkloadItem = Annotated[
 ]
 """One item of a workload."""
 
-Workload = Annotated[list[WorkloadItem], Field(min_length=1, max_length=100)]
+
+def _refuse_many_named(items: list[WorkloadItem]) -> list[WorkloadItem]:
+    named = sum(len(item.queries or ()) for item in items if isinstance(item, Ranges))
+    if named > MAX_NAMED:
+        raise ValueError(
+            f"the items name {named:,} queries together, more than {MAX_NAMED:,}; name fewer, or ask for "
+            "random ones"
+        )
+    return items
+
+
+Workload = Annotated[
+    list[WorkloadItem], Field(min_length=1, max_length=100), AfterValidator(_refuse_many_named)
+]
 """What is asked: items whose queries are answered together."""
 
 
-def expand(items: Iterable[WorkloadItem], schema: Schema) -> list[Group]:
-    """The groups of a workload, each once, in order."""
-    return list(dict.fromkeys(group for item in items for group in item.expand(schema)))
+def expand(items: Iterable[WorkloadItem], schema: Schema) -> Groups:
+    """The groups of a workload, each once, in order; SpecError where they are too many."""
+    found: list[Group] = []
+    for item in items:
+        found += item.expand(schema)
+        refuse_many_groups(len(found))
+    groups = Groups(dict.fromkeys(found), schema)
+    refuse_many_tables(groups, schema)
+    return groups

@@ -6,7 +6,7 @@ cell for missing values where a column may miss them.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Annotated, Literal, Self
@@ -46,13 +46,22 @@ class TreeGroup(Group):
 
     def sensitivity(self, schema: Schema, protection: Protection) -> Sensitivity:
         """A row is in one cell of every table: L^r of them for r numeric columns."""
-        tables = math.prod(len(self._axis(schema.attribute(name))) for name in self.attributes)
-        return of_partition(CELLS_OF_A_TABLE, protection).stacked(tables)
+        return of_partition(CELLS_OF_A_TABLE, protection).stacked(self.table_count(schema))
+
+    def table_count(self, schema: Schema) -> int:
+        """L^r tables for r numeric columns."""
+        columns = [schema.attribute(name) for name in self.attributes]
+        numeric = sum(not isinstance(column, CategoricalColumn) for column in columns)
+        return int(self.levels**numeric)
 
     def tables(self, schema: Schema) -> list[Mapping[str, int]]:
         """One for every combination of levels, coarse ones first."""
         axes = [self._axis(schema.attribute(name)) for name in self.attributes]
         return [dict(table) for table in product(*axes)]
+
+    def aligned_parts(self) -> Iterable[Group]:
+        """Each column alone: other columns do not change how it is cut."""
+        return [TreeGroup((name,), self.levels) for name in self.attributes]
 
     def unaligned(self, schema: Schema) -> str | None:
         """The first column whose bins are not parts of the finest intervals."""
@@ -66,17 +75,23 @@ class TreeGroup(Group):
         return None
 
     def _is_refined_by_bins(self, column: IntegerColumn | RealColumn) -> bool:
-        if column.bins is None:
+        if column.bins is None or column.size - column.nullable < self._intervals(column):
             return False
         # The last bin and the last interval end at the same upper bound.
         starts = at_level(column, self.levels).edges[:-1]
         return set(column.edges[:-1]).issuperset(starts)
 
     def _suitable_bins(self, column: IntegerColumn | RealColumn) -> str:
-        intervals = 2**self.levels
-        if isinstance(column, IntegerColumn) and column.upper - column.lower + 1 < intervals:
+        if self._intervals(column) < 2**self.levels:
             return "bins of width 1"
-        return f"bins with count {intervals}, or a multiple of it"
+        return f"bins with count {2**self.levels}, or a multiple of it"
+
+    def _intervals(self, column: IntegerColumn | RealColumn) -> int:
+        """How many of the finest intervals hold a number."""
+        intervals: int = 2**self.levels
+        if isinstance(column, IntegerColumn):
+            return min(intervals, column.upper - column.lower + 1)
+        return intervals
 
     def _axis(self, column: Attribute) -> list[tuple[str, int]]:
         """The names and sizes of the ways in which a column is read."""

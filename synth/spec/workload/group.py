@@ -1,7 +1,7 @@
 """What a workload item stands for: groups of counting queries, described without any numpy."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -34,6 +34,14 @@ class Group(ABC):
     def tables(self, schema: Schema) -> list[Mapping[str, int]]:
         """The cross tables that it consists of, if it does: the size of each axis by name."""
         return []
+
+    def table_count(self, schema: Schema) -> int:
+        """The number of those tables, without listing them."""
+        return 0
+
+    def aligned_parts(self) -> Iterable["Group"]:
+        """Groups that models of discrete cells can answer exactly if they can answer this one."""
+        return [self]
 
     def unaligned(self, schema: Schema) -> str | None:
         """Why models of discrete cells cannot answer it and how to help, or None if they can."""

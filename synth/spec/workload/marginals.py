@@ -19,11 +19,12 @@ from synth.spec.sensitivity import Sensitivity, of_partition
 from synth.spec.workload.group import Group
 
 MAX_ORDER = 10
-MAX_GROUPS = 100_000
+MAX_GROUPS = 20_000
+"""Most groups of queries in a workload."""
 
 ColumnSets = Annotated[
     list[Annotated[list[Name], Field(min_length=1, max_length=MAX_ORDER)]],
-    Field(min_length=1, max_length=MAX_GROUPS),
+    Field(min_length=1, max_length=MAX_GROUPS, fail_fast=True),
 ]
 """Named columns, several sets of them."""
 
@@ -45,6 +46,10 @@ class MarginalGroup(Group):
     def tables(self, schema: Schema) -> list[Mapping[str, int]]:
         """Itself."""
         return [{name: schema.sizes[name] for name in self.attributes}]
+
+    def table_count(self, schema: Schema) -> int:
+        """One."""
+        return 1
 
 
 class Marginals(Spec):

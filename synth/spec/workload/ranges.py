@@ -34,6 +34,7 @@ from synth.spec.workload.group import Group
 from synth.spec.workload.marginals import MAX_ORDER
 
 MAX_NAMED = 10_000
+"""Most queries that a workload names one by one."""
 
 Interval = Annotated[list[float], Field(min_length=2, max_length=2)]
 Wanted = Interval | str | None
@@ -56,7 +57,10 @@ class Ranges(Spec, ConjunctionSource):
     """Number of random queries."""
     seed: Seed | None = None
     """Seed of the public random choice."""
-    queries: Annotated[list[RangeQuery], Field(min_length=1, max_length=MAX_NAMED)] | None = None
+    queries: (
+        Annotated[list[RangeQuery], Field(min_length=1, max_length=MAX_NAMED, fail_fast=True)]
+        | None
+    ) = None
     """Named queries: for each column a category, an interval [low, high], or null for missing."""
 
     @model_validator(mode="after")

@@ -12,6 +12,15 @@ from .support import LEASE_SECONDS, SCHEMA, Api, pages, problem, stored_upload
 
 PERSON = {"columns": [*SCHEMA["columns"], {"name": "pid", "type": "identifier"}]}
 
+FINE = {
+    "name": "x",
+    "type": "real",
+    "lower": 0,
+    "upper": 1,
+    "bins": {"count": 1_000_000},
+    "decimals": 15,
+}
+
 
 def test_declare_and_show(api: Api) -> None:
     population = api.population()
@@ -59,6 +68,12 @@ def test_refused_declarations(api: Api) -> None:
         {"schema": {"columns": [{"name": "a", "type": "colour"}]}},
         {"schema": SCHEMA | {"more": 1}},
         {"schema": 3},
+        {"schema": {"columns": [FINE]}},
+        {
+            "schema": {
+                "columns": [{**FINE, "name": f"x{i}", "bins": {"count": 900}} for i in range(600)]
+            }
+        },
         {"visibility": "secret"},
         {"population_id": "x"},
         {"name": None},

@@ -333,13 +333,22 @@ def test_reopening_passes_the_same_filter(ledger: Ledger, population: UUID) -> N
 
 
 def test_balance_at_every_moment_of_the_past(ledger: Ledger) -> None:
-    """Whatever came later is taken back, and before it was opened an account has its first cap."""
+    """Whatever came later is taken back, and before it was opened an account has its first cap.
+
+    What a job under way has spent counts as reserved until its reservation closes.
+    """
     past: list[tuple[datetime, Account]] = []
 
-    def look() -> None:
+    def look(under_way: int = 0) -> None:
         with ledger.app.connect() as connection:
             moment = connection.scalar(text("SELECT clock_timestamp()"))
-            past.append((moment, repository.account(connection, population)))
+            now = repository.account(connection, population)
+        shown = replace(
+            now,
+            spent_units=now.spent_units - under_way,
+            reserved_units=now.reserved_units + under_way,
+        )
+        past.append((moment, shown))
 
     with ledger.app.connect() as connection:
         unopened = connection.scalar(text("SELECT clock_timestamp()"))
@@ -348,16 +357,18 @@ def test_balance_at_every_moment_of_the_past(ledger: Ledger) -> None:
     first, second = ledger.reserve(population, 600), ledger.reserve(population, 300)
     look()
     epoch = ledger.claim(first)
-    for sequence, price in enumerate((100, 0, 250)):
+    for sequence, price, spent in ((0, 100, 100), (1, 0, 100), (2, 250, 350)):
         ledger.commit(first, epoch, charge(sequence, price))
-        look()
+        look(spent)
     ledger.set_cap(population, 5000)
-    look()
-    ledger.close_unclaimed(second)
-    look()
+    look(350)
+    other = ledger.claim(second)
+    ledger.commit(second, other, charge(0, 40))
+    ledger.finish(second, other)
+    look(350)
     ledger.reopen(second)
     ledger.set_cap(population, 3000)
-    look()
+    look(390)
     ledger.close_unclaimed(second)
     ledger.set_cap(population, 2000)
     ledger.finish(first, epoch)
@@ -367,7 +378,6 @@ def test_balance_at_every_moment_of_the_past(ledger: Ledger) -> None:
             assert repository.account_at(connection, population, moment) == account
         opened = replace(past[0][1], spent_units=0, reserved_units=0)
         assert repository.account_at(connection, population, unopened) == opened
-        assert len({account for _, account in past}) == len(past) - 1, "a free operation moves none"
         with pytest.raises(errors.NotFound):
             repository.account_at(connection, uuid.uuid4(), unopened)
 

@@ -191,7 +191,3 @@ def test_it_asks_again_and_again_whether_to_stop(monkeypatch: pytest.MonkeyPatch
 
     with pytest.raises(Stopped):
         best_mixture_error(*game, check=stop)
-
-
-def test_out_of_time_it_has_no_value() -> None:
-    assert best_mixture_error(*hard_problem(), seconds=0) is None

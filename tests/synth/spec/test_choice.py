@@ -13,6 +13,7 @@ from synth.spec.population import Protection
 from synth.spec.ranking import rank
 from synth.spec.release import AskedRelease
 from synth.spec.schema import Schema
+from synth.spec.workload import Groups
 from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema
 from tests.synth.linked import household, two_level_schema
 
@@ -40,7 +41,7 @@ def ask(schema: Schema = SMALL, **given: Any) -> Resolved:
 
 def setting(schema: Schema) -> Setting:
     """Nothing is asked, with some budget."""
-    return Setting(schema, ADD_REMOVE, UNITS_PER_RHO, 1000, [])
+    return Setting(schema, ADD_REMOVE, UNITS_PER_RHO, 1000, Groups([], schema))
 
 
 def chosen(resolved: Resolved) -> str:
@@ -200,11 +201,20 @@ def test_whatever_works_is_found() -> None:
 
 def test_where_nothing_works_every_reason_is_told() -> None:
     with pytest.raises(SpecError, match="no mechanism can do this") as refused:
-        ask(with_numbers(), workload=[{"type": "marginals", "attributes": [["age", "pay"]]}])
-    assert "discrete cells" in str(refused.value)
+        ask(
+            protection=REPLACE_ONE,
+            budget={"rho": 2e-12},
+            workload=[{"type": "halfspaces", "count": 9, "seed": 1}],
+        )
+    assert "cannot answer halfspaces" in str(refused.value)
     for mechanism in MECHANISMS:
         if not (mechanism.two_level or mechanism.needs_public_data):
             assert mechanism.catalogue_name() in str(refused.value)
+
+
+def test_what_no_mechanism_can_answer_is_refused_once() -> None:
+    with pytest.raises(SpecError, match=r"^column 'pay' needs bins"):
+        ask(with_numbers(), workload=[{"type": "marginals", "attributes": [["age", "pay"]]}])
 
 
 def test_one_reason_is_told_once() -> None:

@@ -24,7 +24,7 @@ from synth.spec.mechanism import (
 )
 from synth.spec.population import Protection
 from synth.spec.schema import Schema
-from synth.spec.workload import Group, MarginalGroup
+from synth.spec.workload import Group, Groups, MarginalGroup
 from tests.support import coded_schema
 
 adapter: TypeAdapter[Any] = TypeAdapter(Mechanism)
@@ -45,7 +45,8 @@ def schema(count: int) -> Schema:
 
 def setting(count: int, units: int) -> Setting:
     """A budget for groups of that many columns."""
-    return Setting(schema(count), Protection(), units, 1000, [])
+    declared = schema(count)
+    return Setting(declared, Protection(), units, 1000, Groups([], declared))
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from synth.spec.schema import (
     LARGEST_INTEGER,
     MAX_CODES,
+    STORED,
     Bins,
     CategoricalColumn,
     IntegerColumn,
@@ -178,8 +179,92 @@ def test_a_last_bin_may_be_narrower() -> None:
     assert real(0, 1, width=0.4).edges == (0, 0.4, 0.8, 1)
 
 
-def test_a_million_bins_are_counted_at_once() -> None:
-    assert real(0, 1, count=MAX_CODES).size == MAX_CODES + 1
+def test_equal_bins_are_counted_and_checked_without_being_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def listed(column: RealColumn) -> tuple[float, ...]:
+        raise AssertionError("the edges were listed")
+
+    monkeypatch.setattr(RealColumn, "edges", property(listed))
+    column = {"name": "x", "type": "real", "lower": 0.0, "upper": 1.0, "decimals": 15}
+    for bins in ({"count": MAX_CODES}, {"width": 1 / MAX_CODES}):
+        found = RealColumn.model_validate({**column, "bins": bins})
+        assert found.size == MAX_CODES + 1
+    with pytest.raises(ValidationError, match="less than or equal to 100000"):
+        RealColumn.model_validate({**column, "bins": {"count": 1_000_000}})
+
+
+@given(
+    lower=st.integers(-90, 90),
+    above=st.integers(1, 90),
+    digits=st.integers(0, 2),
+    decimals=st.integers(0, 2),
+    bins=st.one_of(
+        st.integers(1, 60).map(lambda count: {"count": count}),
+        st.integers(1, 500).map(lambda hundredths: {"width": hundredths / 100}),
+    ),
+)
+def test_equal_bins_are_refused_exactly_where_one_of_them_is_empty(
+    lower: int, above: int, digits: int, decimals: int, bins: Any
+) -> None:
+    column = {
+        "name": "x",
+        "type": "real",
+        "lower": lower / 10**digits,
+        "upper": (lower + above) / 10**digits,
+        "bins": bins,
+    }
+    edges = list(RealColumn.model_validate(column).edges)
+
+    def is_accepted(bins: Any) -> bool:
+        try:
+            RealColumn.model_validate({**column, "bins": bins, "decimals": decimals})
+        except ValidationError:
+            return False
+        return True
+
+    assert is_accepted(bins) == is_accepted({"edges": edges})
+
+
+def test_codes_of_all_columns_together_are_bounded() -> None:
+    def columns(count: int) -> list[dict[str, Any]]:
+        column = {"type": "real", "lower": 0, "upper": 1, "bins": {"count": 99_999}}
+        return [{**column, "name": f"x{position}"} for position in range(count)]
+
+    values = {"name": "c", "type": "categorical", "values": ["a"], "nullable": False}
+    groups = {"key": "hid", "columns": columns(2)}
+    own = {"group_key": "hid", "columns": [{**c, "name": f"own {c['name']}"} for c in columns(3)]}
+    assert Schema.model_validate({"columns": columns(5)})
+    assert TwoLevelSchema.model_validate(
+        {"groups": groups, "individuals": own, "max_group_size": 2}
+    ).linked
+    too_many = "500,002 bins and values together, more than 500,000"
+    with pytest.raises(ValidationError, match=too_many):
+        Schema.model_validate({"columns": [*columns(5), values]})
+    own["columns"].append(values)  # type: ignore[attr-defined]
+    with pytest.raises(ValidationError, match=too_many):
+        TwoLevelSchema.model_validate({"groups": groups, "individuals": own, "max_group_size": 2})
+
+
+def test_a_stored_schema_is_not_checked_again() -> None:
+    repeated = {"columns": [{"name": "a", "type": "categorical", "values": ["x", "x"]}]}
+    with pytest.raises(ValidationError, match="distinct"):
+        Schema.model_validate(repeated)
+    assert Schema.model_validate(repeated, context=STORED).sizes == {"a": 4}
+
+
+def test_a_changed_copy_computes_its_codes_again() -> None:
+    column = CategoricalColumn(name="a", type="categorical", values=["x"])
+    assert column.labels == ("x", "other")
+    assert column.model_copy(update={"values": ["y"]}).labels == ("y", "other")
+
+
+def test_one_wrong_value_of_many_is_reported_once() -> None:
+    with pytest.raises(ValidationError) as refused:
+        CategoricalColumn.model_validate(
+            {"name": "a", "type": "categorical", "values": list(range(50_000))}
+        )
+    assert refused.value.error_count() == 1
 
 
 @pytest.mark.parametrize(

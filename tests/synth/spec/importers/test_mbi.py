@@ -41,7 +41,7 @@ def test_an_mbi_domain_keeps_every_size(domain: dict[str, int]) -> None:
     ("domain", "message"),
     [
         ({"age": 0}, "column 'age' must have between 1 and"),
-        ({"age": MAX_CODES + 1}, "column 'age' must have between 1 and 1,000,000 values; group"),
+        ({"age": MAX_CODES + 1}, "column 'age' must have between 1 and 100,000 values; group"),
         ({"age": "85"}, "column 'age': its number of values must be a number"),
         ({"age": True}, "column 'age'"),
         ({"age": 8.5}, "whole number"),

@@ -1,0 +1,169 @@
+"""Everything that passes validation is planned or refused with little work."""
+
+import time
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pydantic import ValidationError
+
+from service.ledger.records import Account
+from service.releases.forecast import forecast
+from synth.spec.budget import UNITS_PER_RHO
+from synth.spec.choice import resolve
+from synth.spec.errors import SpecError
+from synth.spec.mechanism import MECHANISMS
+from synth.spec.release import AskedRelease
+from synth.spec.schema import Schema
+from synth.spec.subject import Subject
+from synth.spec.workload import Marginals, TreeGroup, expand
+from synth.spec.workload.groups import MAX_COMBINATIONS
+from tests.support import ADD_REMOVE, coded_schema
+
+HUNDRED = coded_schema({**{f"c{i}": 3 for i in range(99)}, "wide": 10_000})
+ACCOUNT = Account(
+    population_id=UUID(int=0),
+    unit="row",
+    relation="add_remove",
+    rows_per_unit=1,
+    delta_units=10**9,
+    cap_units=UNITS_PER_RHO,
+    spent_units=0,
+    reserved_units=0,
+)
+
+
+def numbers(count: int, *, bins: int = 32) -> Schema:
+    """That many columns x0, x1, ... of whole numbers."""
+    column = {"type": "integer", "lower": 0, "upper": 4095, "bins": {"count": bins}}
+    return Schema.model_validate(
+        {"columns": [{**column, "name": f"x{position}"} for position in range(count)]}
+    )
+
+
+def ask(schema: Schema, *items: dict[str, Any], mechanism: str = "auto") -> None:
+    """What a preview computes."""
+    body = {"workload": list(items), "mechanism": {"name": mechanism}, "budget": {"rho": 1.0}}
+    resolved = resolve(AskedRelease.model_validate(body), schema, ADD_REMOVE, UNITS_PER_RHO)
+    forecast(resolved, Subject("rows", schema, ADD_REMOVE), ACCOUNT, delta=1e-9)
+
+
+def marginals(k: int, **fields: Any) -> dict[str, Any]:
+    return {"type": "marginals", "k": k, **fields}
+
+
+# What must work -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_a_thousand_marginals_of_a_hundred_columns_are_planned(k: int) -> None:
+    ask(HUNDRED, marginals(k) if k < 3 else marginals(k, count=1000, seed=1))
+
+
+def test_all_triples_of_fifty_columns_are_planned_by_their_pairs() -> None:
+    fifty = coded_schema({f"c{i}": 3 for i in range(50)})
+    groups = expand([Marginals(type="marginals", k=3)], fifty)
+    assert len(groups.below(2)) == 50 + 50 * 49 // 2
+    ask(fifty, marginals(3))
+
+
+# What is refused, before it is listed -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ([marginals(5)], "all 5-way marginals of 100 columns are 75287520, more than 20000"),
+        (
+            [marginals(2)] * 5,
+            "more than 20,000 marginals, trees and other groups of queries; ask for fewer",
+        ),
+        (
+            [marginals(10, count=5000, seed=1)],
+            "contain 225,000 pairs of columns, more than 100,000; ask for fewer tables",
+        ),
+    ],
+)
+def test_workloads_are_bounded(items: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        ask(HUNDRED, *items)
+
+
+def test_levels_of_trees_are_counted_and_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def listed(group: TreeGroup, schema: Schema) -> list[Any]:
+        raise AssertionError("the tables were listed")
+
+    monkeypatch.setattr(TreeGroup, "tables", listed)
+    tree = {"type": "binary_tree", "k": 10, "levels": 16}
+    with pytest.raises(SpecError, match="1,099,511,627,776 cross tables, one for each combination"):
+        ask(numbers(10), tree)
+
+
+def test_each_column_of_many_trees_is_aligned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+    unaligned = TreeGroup.unaligned
+
+    def counted(group: TreeGroup, schema: Schema) -> str | None:
+        asked.append(group.attributes)
+        return unaligned(group, schema)
+
+    monkeypatch.setattr(TreeGroup, "unaligned", counted)
+    ask(numbers(40), {"type": "binary_tree", "k": 2})
+    assert asked == [(f"x{position}",) for position in range(40)]
+
+
+def test_named_queries_of_all_items_are_bounded() -> None:
+    named = {"type": "ranges", "queries": [{"c0": "0"}] * 6000}
+    with pytest.raises(ValidationError, match="name 12,000 queries together, more than 10,000"):
+        ask(HUNDRED, named, named)
+
+
+def test_orders_with_too_many_marginals_are_not_listed() -> None:
+    groups = expand([Marginals(type="marginals", k=10, count=2000, seed=1)], HUNDRED)
+    assert len(groups.below(2)) > 100
+    assert groups.below(5) == []
+    assert all(len(groups.below(order)) <= MAX_COMBINATIONS + 100 for order in range(1, 11))
+
+
+# Times --------------------------------------------------------------------------------------------
+
+SCHEMAS = {
+    "100 columns": HUNDRED,
+    "1000 columns": coded_schema({f"c{i}": 3 for i in range(1000)}),
+    "200 numbers": numbers(200),
+    "20 fine numbers": numbers(20, bins=4096),
+}
+WORKLOADS: dict[str, list[dict[str, Any]]] = {
+    "pairs": [marginals(2)],
+    "1000 of 10": [marginals(10, count=1000, seed=1)],
+    "2200 of 10": [marginals(10, count=2200, seed=1)],
+    "10,000 of 5": [marginals(5, count=10_000, seed=1)],
+    "of 3, 4 and 5": [marginals(k, count=6000, seed=1) for k in (3, 4, 5)],
+    "ranges": [{"type": "ranges", "k": 3, "count": 1_000_000, "seed": i} for i in range(100)],
+    "prefixes": [{"type": "prefixes", "count": 1_000_000, "seed": i} for i in range(100)],
+    "halfspaces": [{"type": "halfspaces", "count": 9000, "seed": i} for i in range(100)],
+    "trees": [{"type": "binary_tree", "k": 2, "levels": 5}],
+    "deep trees": [{"type": "binary_tree", "k": 2, "levels": 12}],
+}
+
+
+@pytest.mark.slow
+def test_times_of_extreme_previews() -> None:
+    """Print the processor time of each; docs/api.md promises a second."""
+    found = {}
+    names = ["auto", *(m.catalogue_name() for m in MECHANISMS if not m.needs_public_data)]
+    for schema, declared in SCHEMAS.items():
+        for workload, items in WORKLOADS.items():
+            for name in names:
+                start = time.process_time()
+                try:
+                    ask(declared, *items, mechanism=name)
+                    outcome = "planned"
+                except SpecError:
+                    outcome = "refused"
+                spent = time.process_time() - start
+                found[f"{schema}, {workload}, {name}: {outcome}"] = spent
+    slowest = sorted(found.items(), key=lambda each: -each[1])
+    for label, seconds in slowest[:20]:
+        print(f"{seconds:6.2f} s  {label}")
+    assert slowest[0][1] < 3
