@@ -12,6 +12,7 @@ from worker.releases import run_release
 ONE_WAY = [{"type": "marginals", "attributes": [["sex"]]}]
 
 
+@pytest.mark.random
 def test_a_damaged_model_answers_nothing(stack: Stack, dataset: UUID) -> None:
     release = stack.submit(dataset)
     run_release(stack.context, release)
@@ -51,6 +52,7 @@ def test_damaged_rows_end_a_release(
     assert stack.account(population).reserved_units == 0
 
 
+@pytest.mark.random
 def test_a_storage_that_is_away_is_an_outage(stack: Stack, dataset: UUID) -> None:
     release = stack.submit(dataset)
     objects = stack.folder / "objects"

@@ -79,6 +79,7 @@ def test_cancelled_jobs_get_a_moment_and_are_then_killed(
     assert stack.account(population).reserved_units == 0
 
 
+@pytest.mark.random
 def test_a_job_that_takes_too_long_ends_and_can_be_resumed(
     stack: Stack,
     population: UUID,

@@ -227,6 +227,7 @@ def test_a_dry_run_is_left_to_the_worker_that_has_it(stack: Stack, dataset: UUID
     assert upcoming(stack) == release
 
 
+@pytest.mark.random
 def test_a_ring_carries_out_what_is_next_and_not_what_rang(
     stack: Stack, dataset: UUID, ann: str, bob: str, guard: Guarded, pipe: tuple[int, int]
 ) -> None:
@@ -243,6 +244,7 @@ def test_a_ring_carries_out_what_is_next_and_not_what_rang(
     ]
 
 
+@pytest.mark.random
 def test_a_release_that_another_worker_has_is_passed_over(
     stack: Stack, dataset: UUID, ann: str, guard: Guarded
 ) -> None:
@@ -256,6 +258,7 @@ def test_a_release_that_another_worker_has_is_passed_over(
     assert stack.release(first)["state"] == "queued"
 
 
+@pytest.mark.random
 def test_what_was_cancelled_costs_no_turn(
     stack: Stack, dataset: UUID, ann: str, guard: Guarded
 ) -> None:

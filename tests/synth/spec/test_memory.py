@@ -273,6 +273,7 @@ def traced(action: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.random
 @pytest.mark.parametrize(
     "mechanism",
     [{"name": "mwem", "rounds": 1}, {"name": "relaxed_projection", "components": 20, "steps": 2}],
@@ -291,6 +292,7 @@ def test_drawing_rows_takes_at_most_what_was_forecast(mechanism: dict[str, Any])
     assert planned.output_bytes == drawn_bytes(rows, schema) + ANSWER_BYTES * len(answered.items)
 
 
+@pytest.mark.random
 def test_drawing_groups_takes_at_most_what_was_forecast() -> None:
     groups_drawn, schema = 50_000, two_level_schema(groups(2, 3), columns(3, 3), 4).linked
     table = linked_table(schema, random_households(schema, 100))
