@@ -38,7 +38,7 @@ Every error is a problem (RFC 9457) with a stable `type`. Every collection is pa
 # Large bodies that one process holds and parses at the same time.
 LARGE_BODIES = 2
 # Threads of one process that read. They never wait for a lock of the database, and more of them
-# would only take turns with the interpreter: 10 need 1.4 times the processor time of 3.
+# would only take turns with the interpreter.
 READERS = 3
 TAGS = [
     {"name": "keys", "description": "Who may call, with which scopes."},
