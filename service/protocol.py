@@ -7,11 +7,16 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from service.bodies import KIBIBYTE, MEBIBYTE
 from service.problems import MEDIA_TYPE, answer
 
-KIBIBYTE = 2**10
 MAX_HEADER_BYTES = 64 * KIBIBYTE
 """Most bytes of a request's first line and headers, rounded up to what one read returns."""
+
+
+MAX_UNREAD_BYTES = 32 * MEBIBYTE
+"""Most bytes of a body that are discarded after its request was answered, so that the caller can read
+the answer and use the connection again."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +63,13 @@ class LimitedProtocol(HttpToolsProtocol):
         """Parse what arrived; headers without an end are refused, and endless unread bodies."""
         ended = self._ended_messages
         super().data_received(data)
-        if self not in self._limits.waiting:
+        if self not in self._limits.waiting or ended != self._ended_messages:
             return
         if self._due is None:
             self._expect_headers()
-        self._unfinished_bytes += len(data) if ended == self._ended_messages else 0
-        if self._unfinished_bytes > MAX_HEADER_BYTES:
+        self._unfinished_bytes += len(data)
+        most = MAX_UNREAD_BYTES if self._has_unread_body() else MAX_HEADER_BYTES
+        if self._unfinished_bytes > most:
             self._refuse(431, "too-large", f"headers may have at most {MAX_HEADER_BYTES:,} bytes")
 
     def on_headers_complete(self) -> None:
@@ -75,17 +81,31 @@ class LimitedProtocol(HttpToolsProtocol):
         """End the body of a request, which may have been answered before."""
         self._ended_messages += 1
         super().on_message_complete()
+        if self in self._limits.waiting:
+            # It was answered before: now the connection is as idle as after any other answer.
+            self.cycle.more_body = False
+            self._stop_waiting()
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+            self._wait()
 
     def on_response_complete(self) -> None:
         """Wait for the rest of this request, and for the next one."""
         super().on_response_complete()
-        if self.transport.is_closing() or not self.cycle.response_complete:
-            return
+        if not self.transport.is_closing() and self.cycle.response_complete:
+            self._wait()
+
+    def _wait(self) -> None:
         self._unfinished_bytes = 0
         self._limits.waiting[self] = None
         # Where nothing is missing, the keep-alive timeout applies until the next byte arrives.
-        if self.cycle.more_body:
+        if self._has_unread_body():
             self._expect_headers()
+
+    def _has_unread_body(self) -> bool:
+        """Whether the last request was answered before its body ended."""
+        return self.cycle is not None and self.cycle.more_body
 
     def _expect_headers(self) -> None:
         self._due = self.loop.call_later(
@@ -103,8 +123,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._stop_waiting()
         if self.transport.is_closing():
             return
-        is_answered = self.cycle is not None and self.cycle.more_body
-        if not is_answered:
+        if not self._has_unread_body():
             title = HTTPStatus(status).phrase
             body = bytes(answer(status, kind, title, detail).body)
             head = (

@@ -4,10 +4,11 @@ import asyncio
 import inspect
 from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
-from functools import wraps
+from functools import partial, wraps
 from json import JSONDecodeError
 from typing import Any, ClassVar, cast
 
+from anyio import to_thread
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.datastructures import DefaultPlaceholder
@@ -61,27 +62,32 @@ class ApiRoute(APIRoute):
         return self.body_bytes
 
     def _reading(self, endpoint: Callable[..., Any]) -> Callable[..., Any]:
-        """The endpoint with its claim verified in its own transaction, and its answer as JSON."""
+        """The endpoint as one step in a thread, where it is a guarded one."""
 
         @wraps(endpoint)
-        def read(**values: Any) -> Any:
-            claimed = [name for name, value in values.items() if isinstance(value, Claim)]
-            if not claimed:
-                return endpoint(**values)
-            context = values[claimed[0]].context
-            with context.transaction() as work:
-                for name in claimed:
-                    values[name] = values[name].verify(work.session)
-                if "context" in values:
-                    values["context"] = context.within(work)
-                answer = endpoint(**values)
-            # Without another validation: the endpoint has built the model that it is declared with.
-            assert self.response_field is not None
-            return Response(
-                self.response_field.serialize_json(answer), media_type="application/json"
-            )
+        async def read(**values: Any) -> Any:
+            claims = {name: each for name, each in values.items() if isinstance(each, Claim)}
+            if not claims:
+                return await run_in_threadpool(endpoint, **values)
+            app = next(iter(claims.values())).request.app
+            step = partial(self._answer, endpoint, values, claims)
+            return await to_thread.run_sync(step, limiter=app.state.readers)
 
         return read
+
+    def _answer(
+        self, endpoint: Callable[..., Any], values: dict[str, Any], claims: dict[str, Claim]
+    ) -> Response:
+        """Verify the claims and call the endpoint in one transaction; the answer as JSON."""
+        context = next(iter(claims.values())).context
+        with context.transaction() as work:
+            values |= {name: claim.verify(work.session) for name, claim in claims.items()}
+            if "context" in values:
+                values["context"] = context.within(work)
+            answer = endpoint(**values)
+        # Without another validation: the endpoint has built the model that it is declared with.
+        assert self.response_field is not None
+        return Response(self.response_field.serialize_json(answer), media_type="application/json")
 
     async def _read(self, request: Request) -> Request:
         content = await request.body()

@@ -7,10 +7,11 @@ ledger of one population only, and stay short: it holds up that population's oth
 import json
 from dataclasses import fields
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Result, text
+from sqlalchemy import Connection, Result, TextClause, text
 from sqlalchemy.orm import Session
 
 from service.ledger.errors import InvalidAmount, NotFound, translated
@@ -298,9 +299,14 @@ def _columns(record: type[Any]) -> str:
     return ", ".join(field.name for field in fields(record))
 
 
+@cache
+def _parsed(statement: str) -> TextClause:
+    return text(statement)
+
+
 def _call(executor: Executor, statement: str, **parameters: Any) -> Result[Any]:
     with translated():
-        return executor.execute(text(statement), parameters)
+        return executor.execute(_parsed(statement), parameters)
 
 
 def _scalar(executor: Executor, statement: str, **parameters: Any) -> Any:

@@ -214,6 +214,16 @@ def test_an_unread_body_does_not_hold_a_connection(strict: Api) -> None:
     assert answer.count(b"HTTP/1.1") == 1
 
 
+def test_a_connection_is_used_again_after_an_unread_body(api: Api) -> None:
+    head = f"POST /v1/keys HTTP/1.1\r\nHost: x\r\nContent-Length: {MEBIBYTE}\r\n\r\n".encode()
+    with _connect(api) as connection:
+        for _ in range(3):
+            connection.sendall(head + b"x" * MEBIBYTE)
+            assert connection.recv(2**16).startswith(b"HTTP/1.1 401 ")
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.recv(2**16).startswith(b"HTTP/1.1 200 ")
+
+
 def test_an_unread_body_is_not_received_to_its_end(strict: Api) -> None:
     head = b"POST /v1/keys HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999999\r\n\r\n"
     with _connect(strict) as connection, pytest.raises((ConnectionResetError, BrokenPipeError)):
