@@ -7,6 +7,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,7 @@ def strict(postgres_server: PostgresServer, valkey_server: ValkeyServer) -> Iter
             create_database(postgres_server.url),
             valkey_server.url,
             Path(folder),
-            header_seconds=0.2,
+            header_seconds=1.0,
             max_connections=CONNECTIONS,
             max_requests_per_key=AT_ONCE,
         )
@@ -178,6 +179,14 @@ def strict(postgres_server: PostgresServer, valkey_server: ValkeyServer) -> Iter
 def _connect(service: Api) -> socket.socket:
     host, port = service.url.removeprefix("http://").split(":")
     return socket.create_connection((host, int(port)), timeout=30)
+
+
+def _read_status(connection: socket.socket) -> int:
+    """Read one whole answer."""
+    answer = HTTPResponse(connection)
+    answer.begin()
+    answer.read()
+    return answer.status
 
 
 def _read_all(connection: socket.socket) -> bytes:
@@ -200,7 +209,7 @@ def test_half_sent_headers_are_given_up(strict: Api, sent: bytes) -> None:
 def test_the_next_request_of_a_connection_is_timed_as_well(strict: Api) -> None:
     with _connect(strict) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert connection.recv(2**16).startswith(b"HTTP/1.1 200 ")
+        assert _read_status(connection) == 200
         connection.sendall(b"GET /heal")
         assert _read_all(connection).startswith(b"HTTP/1.1 408 ")
 
@@ -219,9 +228,9 @@ def test_a_connection_is_used_again_after_an_unread_body(api: Api) -> None:
     with _connect(api) as connection:
         for _ in range(3):
             connection.sendall(head + b"x" * MEBIBYTE)
-            assert connection.recv(2**16).startswith(b"HTTP/1.1 401 ")
+            assert _read_status(connection) == 401
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert connection.recv(2**16).startswith(b"HTTP/1.1 200 ")
+        assert _read_status(connection) == 200
 
 
 def test_an_unread_body_is_not_received_to_its_end(strict: Api) -> None:
