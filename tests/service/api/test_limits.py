@@ -16,7 +16,14 @@ import redis
 from sqlalchemy import event, text
 from starlette.exceptions import HTTPException
 
-from service.bodies import MAX_CONTAINERS, MAX_FORM_FIELDS, MEBIBYTE, SMALL, limited
+from service.bodies import (
+    MAX_CONTAINERS,
+    MAX_FORM_FIELDS,
+    MEBIBYTE,
+    SMALL,
+    limited,
+    parse_json,
+)
 from service.db import open_engine
 from service.embedded import PostgresServer, ValkeyServer
 from service.keys.limiter import Limiter, leave
@@ -130,12 +137,22 @@ def test_large_schemas_fit(api: Api) -> None:
     assert [len(each["values"]) for each in found["schema"]["columns"]] == [10_000] * 30
 
 
-def test_a_large_body_is_refused_with_few_errors(api: Api) -> None:
-    columns = [{"name": f"c{n}", "type": "categorical", "values": [1] * 5000} for n in range(10)]
+def test_lists_and_objects_of_a_body_are_counted() -> None:
+    fits = b"[" + b",".join([b"{}"] * (MAX_CONTAINERS - 1)) + b"]"
+    assert len(parse_json(fits)) == MAX_CONTAINERS - 1
+    with pytest.raises(json.JSONDecodeError, match="too many"):
+        parse_json(fits.replace(b"{}", b"{},{}", 1))
+
+
+@pytest.mark.parametrize("padding", [0, SMALL], ids=["small", "large"])
+def test_a_body_is_refused_with_few_errors(api: Api, padding: int) -> None:
+    columns = [{"name": f"c{number}", "type": "nothing"} for number in range(200)]
     body = {"name": "table", "visibility": "private", "schema": {"columns": columns}}
-    answer = api.all.post("/v1/datasets", json=body | {"population_id": str(uuid.uuid4())})
+    content = json.dumps(body | {"population_id": str(uuid.uuid4())}).encode() + b" " * padding
+    headers = {"Content-Type": "application/json"}
+    answer = api.all.post("/v1/datasets", content=content, headers=headers)
     found = problem(answer, 422, "invalid")
-    assert 0 < len(found["errors"]) <= 100
+    assert len(found["errors"]) == 100
     assert found["errors"][0]["loc"][0] == "body"
 
 
