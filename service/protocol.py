@@ -32,7 +32,7 @@ class LimitedProtocol(HttpToolsProtocol):
     """A connection that must send whole headers in time, and gives way when there are too many.
 
     A connection waits while it has no request to be answered. When a new one exceeds the limit, the
-    connection that has waited longest is closed, so that half-sent headers keep nobody out.
+    connection that has waited longest is closed, so that half-sent headers do not block other callers.
     """
 
     def __init__(self, *args: Any, limits: Connections, **options: Any) -> None:

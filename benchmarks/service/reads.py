@@ -54,7 +54,7 @@ async def _read(stack: Stack, path: str, at_once: int) -> tuple[list[float], flo
 
 
 async def _share(readers: Sequence["_Reader"], times: int) -> list[float]:
-    """Milliseconds of each of so many reads, each by the next reader that is free."""
+    """Milliseconds of each read; every read is made by the next free reader."""
     left, found = iter(range(times)), []
 
     async def one_after_the_other(reader: "_Reader") -> None:

@@ -1,4 +1,4 @@
-"""Rows of sessions: a session without its row has ended, whatever a browser still holds."""
+"""Rows of sessions: a session whose row is gone has ended, even if a browser still has its cookie."""
 
 from datetime import UTC, datetime
 from uuid import UUID

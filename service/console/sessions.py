@@ -35,7 +35,7 @@ class Session:
     """Who is signed in, if anybody is, and the token that their forms must carry."""
 
     id: UUID | None
-    """Of its row in the database; None if nobody is signed in."""
+    """The id of its row in the database; None if the visitor is not signed in."""
     token: str
     ends_at: int
     """Seconds since 1970."""
@@ -46,7 +46,7 @@ class Session:
 
 
 def begin(session_id: UUID | None = None) -> Session:
-    """A new session; with an id if somebody is signed in."""
+    """A new session; with an id if the visitor is signed in."""
     return Session(session_id, secrets.token_urlsafe(24), int(time.time()) + SECONDS)
 
 

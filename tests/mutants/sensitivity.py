@@ -45,7 +45,7 @@ MUTANTS = (
     Mutant(
         "the levels of a tree are not stacked",
         "synth/spec/workload/binary_tree.py",
-        "of_partition(CELLS_OF_A_TABLE, protection).stacked(tables)",
+        "of_partition(CELLS_OF_A_TABLE, protection).stacked(self.table_count(schema))",
         "of_partition(CELLS_OF_A_TABLE, protection)",
         (f"{OPERATION}[measure a tree-row-add_remove]",),
     ),
@@ -87,8 +87,8 @@ MUTANTS = (
     Mutant(
         "approximate best mixture: multiplicative weights, stopped early",
         "synth/privacy/mixture.py",
-        "        while search.is_open:\n",
-        "        search._steps = 50\n        search.play()\n        while False:\n",
+        "    while search.is_open:\n",
+        "    search._steps = 50\n    search.play()\n    while False:\n",
         (f"{MIXTURE}::test_it_lies_within_the_gap_below_the_dense_program",),
     ),
     Mutant(
@@ -135,11 +135,11 @@ MUTANTS = (
         """        linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
 
         def true_error() -> Counts:
-            found""",
+            true_counts""",
         """        linf = queries.groups[0].sensitivity(self.protection).linf
 
         def true_error() -> Counts:
-            found""",
+            true_counts""",
         (f"{MIXED}[row-replace_one]",),
     ),
     Mutant(

@@ -23,8 +23,8 @@ MUTANTS = (
     Mutant(
         "the balance of a midnight has what was charged since",
         "service/ledger/repository.py",
-        "a.spent_units - later.charged AS spent_units",
-        "a.spent_units AS spent_units",
+        "a.spent_units - total.charged - under_way.charged AS bigint",
+        "a.spent_units - under_way.charged AS bigint",
         ("tests/service/ledger/test_repository.py::test_balance_at_every_moment_of_the_past",),
     ),
     Mutant(
@@ -72,5 +72,12 @@ MUTANTS = (
         (
             "tests/service/api/test_datasets.py::test_only_the_declaring_key_sees_why_a_dataset_was_rejected",
         ),
+    ),
+    Mutant(
+        "the balance of a midnight tells what a running job had spent",
+        "service/ledger/repository.py",
+        "a.spent_units - total.charged - under_way.charged AS bigint",
+        "a.spent_units - total.charged AS bigint",
+        ("tests/service/ledger/test_repository.py::test_balance_at_every_moment_of_the_past",),
     ),
 )
