@@ -10,7 +10,7 @@ FROM base AS service
 COPY synth/spec synth/spec
 COPY synth/__init__.py synth/__init__.py
 COPY service service
-COPY client client
+COPY scrim scrim
 COPY migrations migrations
 RUN pip install --constraint constraints.txt --editable '.[service]'
 USER scrim
@@ -24,7 +24,7 @@ FROM base AS worker
 COPY synth synth
 COPY service service
 COPY worker worker
-COPY client client
+COPY scrim scrim
 COPY migrations migrations
 # A machine without a GPU saves gigabytes with an index of CPU builds of torch.
 ARG TORCH_INDEX=

@@ -23,7 +23,7 @@ import pytest
 from tests.documents import DOCUMENTS, ROOT, blocks, code_tokens, name_of, prose
 
 DECISIONS = sorted((ROOT / "docs" / "adr").glob("*.md"))
-CODE_FOLDERS = ("synth", "service", "worker", "client", "migrations", "benchmarks", "tests")
+CODE_FOLDERS = ("synth", "service", "worker", "scrim", "migrations", "benchmarks", "tests")
 
 SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")

@@ -5,8 +5,8 @@ import io
 from collections import Counter
 from collections.abc import Callable
 
-from client.comparison import read_rows
-from client.verify import verify
+from scrim.comparison import read_rows
+from scrim.verify import verify
 from tests.e2e.pages import Ran
 
 HOMES, LARGEST = 1000, 5

@@ -93,7 +93,7 @@ def check(call: Call) -> None:
 
 
 def check_scrim(call: Call) -> None:
-    understands_help("client.cli", *call.arguments)
+    understands_help("scrim.cli", *call.arguments)
 
 
 def check_pytest(call: Call) -> None:

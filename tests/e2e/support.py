@@ -13,11 +13,11 @@ from pathlib import Path
 import httpx
 import psutil
 
-from client import Client
-from client.stack import find_free_port
+from scrim import Client
+from scrim.stack import find_free_port
 from tests.patience import PATIENCE
 
-SCRIM = (sys.executable, "-m", "client.cli")
+SCRIM = (sys.executable, "-m", "scrim.cli")
 
 
 def environment(**changes: str) -> dict[str, str]:

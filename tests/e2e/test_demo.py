@@ -13,11 +13,11 @@ from typing import Any
 import psutil
 import pytest
 
-from client import Client
-from client.comparison import contains, read_answers, read_rows
-from client.demo import EPSILON, FILES
-from client.example import COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions
-from client.verify import verify
+from scrim import Client
+from scrim.comparison import contains, read_answers, read_rows
+from scrim.demo import EPSILON, FILES
+from scrim.example import COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions
+from scrim.verify import verify
 from tests.e2e.support import SCRIM, Up, environment, is_alive, running, scratch
 from tests.fresh_noise import announce_noise
 from tests.patience import PATIENCE

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-from client.stack import find_free_port, stack_command
+from scrim.stack import find_free_port, stack_command
 from service.db import APP_ROLE
 from service.embedded import PostgresServer, ValkeyServer
 from tests.e2e.support import Up, environment, is_alive, running, scratch, wait_until

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("client", "service", "synth", "worker")
+PACKAGES = ("scrim", "service", "synth", "worker")
 COPIED = (*PACKAGES, "migrations", "tests", "pyproject.toml")
 SECONDS = 900
 """No set of tests takes longer, unless the bug makes one of them wait for ever."""

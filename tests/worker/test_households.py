@@ -10,7 +10,7 @@ from uuid import UUID
 import pyarrow.parquet as pq
 import pytest
 
-from client.verify import verify
+from scrim.verify import verify
 from synth.table.linking import starts_of_groups
 from tests.worker.support import H_GEM, HOUSEHOLDS, TWO_LEVEL, Stack, households
 from tests.worker.test_ingest import column, state_of, stored

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from client.verify import verify
+from scrim.verify import verify
 from service.context import Context
 from service.ledger.anchor import unseal
 from service.ledger.errors import DatabaseBehind

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from client.verify import verify
+from scrim.verify import verify
 from service.embedded import Command
 from tests.s3 import create_bucket, running_s3, s3_settings
 from tests.worker.support import Stack, await_that, running_stack

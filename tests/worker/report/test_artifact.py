@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from client.verify import verify
+from scrim.verify import verify
 from service.ledger import repository as ledger
 from tests.databases import ledger_in_the_past
 from tests.worker.report.support import Page

@@ -1,0 +1,142 @@
+"""`scrim dataset`"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from scrim.commands.session import AsJson, FriendlyGroup, connected, find, read_json
+from scrim.datasets import checked_file
+from scrim.display import note, show_json, show_record, show_table
+from scrim.errors import UnusableInput
+from scrim.values import parse_schema
+from synth.spec.two_level import TwoLevelSchema
+
+app = typer.Typer(cls=FriendlyGroup, no_args_is_help=True, help="Declared tables.")
+
+Tables = Path | dict[str, Path]
+DatasetId = Annotated[str, typer.Argument(metavar="ID")]
+
+
+@app.command()
+def upload(
+    schema: Annotated[Path, typer.Option(help="JSON file that declares the columns.")],
+    population: Annotated[
+        str | None, typer.Option(help="Id or name of the people it is about; for private rows.")
+    ] = None,
+    provenance: Annotated[
+        str | None,
+        typer.Option(
+            help="Where public rows were published; states that none of the protected people is in "
+            "them."
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="The table: .csv, .csv.gz or .parquet.")
+    ] = None,
+    groups: Annotated[
+        Path | None, typer.Option(help="For two-level data: the table of groups.")
+    ] = None,
+    individuals: Annotated[
+        Path | None, typer.Option(help="For two-level data: the table of individuals.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="By default the name of the file, or of that of the groups.")
+    ] = None,
+    wait: Annotated[bool, typer.Option(help="Wait until the rows are read.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Declare a dataset and upload its rows (needs a curator key).
+
+    Groups of individuals, such as households of people, are two files: --groups and --individuals.
+    """
+    files = _tables(file, groups, individuals)
+    declared = read_json(schema)
+    _check_tables(declared, schema, files)
+    if (population is None) == (provenance is None):
+        raise UnusableInput("give --population for private rows, or --provenance for public ones")
+    with connected() as client:
+        owner = population and find(population, client.populations.list(), what="population").id
+        dataset = client.datasets.upload(
+            files,
+            schema=declared,
+            population=owner,
+            provenance=provenance,
+            name=name,
+            wait=wait,
+        )
+    if as_json:
+        show_json(dataset)
+        return
+    note(f"Dataset {dataset.name!r} is {dataset.state}:")
+    typer.echo(dataset.id)
+
+
+def _tables(file: Path | None, groups: Path | None, individuals: Path | None) -> Tables:
+    """The only table, or the two of them by name."""
+    if file is not None and groups is None and individuals is None:
+        return file
+    if file is None and groups is not None and individuals is not None:
+        return {"groups": groups, "individuals": individuals}
+    raise UnusableInput("give one FILE, or both --groups and --individuals")
+
+
+def _check_tables(declared: dict[str, Any], path: Path, files: Tables) -> None:
+    """Find faults before anything is sent."""
+    for file in [files] if isinstance(files, Path) else files.values():
+        checked_file(file)
+    is_two_level = isinstance(parse_schema(declared, what=str(path)), TwoLevelSchema)
+    if is_two_level and isinstance(files, Path):
+        raise UnusableInput(
+            f"{path} declares groups and individuals; give their files as --groups and --individuals"
+        )
+    if not is_two_level and not isinstance(files, Path):
+        raise UnusableInput(
+            f"{path} declares one table; for --groups and --individuals it must have both, with their "
+            "keys and max_group_size"
+        )
+
+
+@app.command("list")
+def list_datasets(as_json: AsJson = False) -> None:
+    """All datasets: never their rows, nor the number of rows."""
+    with connected() as client:
+        datasets = list(client.datasets.list())
+    if as_json:
+        show_json(datasets)
+        return
+    show_table(
+        ["id", "name", "visibility", "state", "reason"],
+        ((each.id, each.name, each.visibility, each.state, each.reason) for each in datasets),
+    )
+
+
+@app.command()
+def show(dataset_id: DatasetId, as_json: AsJson = False) -> None:
+    """One dataset with its declared schema."""
+    with connected() as client:
+        show_record(client.datasets.get(dataset_id), as_json=as_json)
+
+
+@app.command()
+def wait(
+    dataset_id: DatasetId,
+    timeout: Annotated[float, typer.Option(help="Longest wait in seconds.")] = 3600,
+    as_json: AsJson = False,
+) -> None:
+    """Wait until the rows are read."""
+    with connected() as client:
+        dataset = client.datasets.wait(dataset_id, timeout=timeout)
+    if as_json:
+        show_json(dataset)
+    note(f"Dataset {dataset.name!r} is {dataset.state}.")
+
+
+@app.command()
+def delete(dataset_id: DatasetId, as_json: AsJson = False) -> None:
+    """Destroy the rows of a dataset. What was spent on them stays spent."""
+    with connected() as client:
+        client.datasets.delete(dataset_id)
+    if as_json:
+        show_json({"id": dataset_id, "state": "deleted"})
+    note(f"Dataset {dataset_id} is deleted.")

@@ -1,0 +1,249 @@
+"""`scrim release`"""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from scrim.client import Client
+from scrim.commands.session import AsJson, FriendlyGroup, check, connected, find, read_json
+from scrim.display import note, notes, show_json, show_record, show_table
+from scrim.errors import UnusableInput
+from scrim.records import Preview, Release
+from synth.spec.release import ReleaseRequest
+
+app = typer.Typer(cls=FriendlyGroup, no_args_is_help=True, help="Releases and their files.")
+
+Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="JSON file with the release's body.")]
+DatasetOption = Annotated[
+    str | None, typer.Option("--dataset", help="Id or name of the dataset, if not in SPEC.")
+]
+ReleaseId = Annotated[str, typer.Argument(metavar="ID")]
+Timeout = Annotated[float | None, typer.Option(help="Longest wait in seconds.")]
+
+
+@app.command()
+def preview(spec: Spec, dataset: DatasetOption = None, as_json: AsJson = False) -> None:
+    """What a release would cost; touches neither data nor budget (needs a curator key)."""
+    with connected() as client:
+        found = client.releases.preview(_body(client, spec, dataset))
+    _show_preview(found, as_json=as_json)
+
+
+@app.command()
+def submit(
+    spec: Spec,
+    dataset: DatasetOption = None,
+    preview: Annotated[
+        bool,
+        typer.Option("--preview", help="Show what it would cost and how accurate, and stop there."),
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it has ended.")] = False,
+    timeout: Timeout = None,
+    publish: Annotated[bool, typer.Option("--publish", help="Show it to analysts.")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Run it on rows drawn from the schema: no data, no budget."),
+    ] = False,
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="Repeat the command with it, and nothing is made twice.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Queue a release (needs a curator key)."""
+    flags = {"publish": publish, "dry_run": dry_run}
+    with connected() as client:
+        body = _body(client, spec, dataset) | {name: True for name, on in flags.items() if on}
+        if preview:
+            _show_preview(client.releases.preview(body), as_json=as_json)
+            return
+        release = client.releases.submit(body, idempotency_key=idempotency_key)
+        if release.choice is not None:
+            note(f"Chosen by auto: {release.mechanism['name']}.")
+        if wait:
+            note(f"Release {release.id} is {release.state}.")
+            release = release.wait(timeout=timeout)
+    if as_json:
+        show_json(release)
+        return
+    note(f"Release is {release.state}, {release.rho_spent:.6g} rho spent:")
+    typer.echo(release.id)
+
+
+@app.command()
+def wait(release_id: ReleaseId, timeout: Timeout = None, as_json: AsJson = False) -> None:
+    """Wait until a release has ended, and show its progress."""
+    with connected() as client:
+        release = client.releases.wait(release_id, timeout=timeout)
+    if as_json:
+        show_json(release)
+    note(f"Release is {release.state}, {release.rho_spent:.6g} rho spent.")
+
+
+@app.command()
+def events(
+    release_id: ReleaseId,
+    after: Annotated[int, typer.Option(help="Only events after the one of this number.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """What happens to a release, line by line, until it has ended."""
+    with connected() as client:
+        for event in client.releases.events(release_id, after=after):
+            if as_json:
+                typer.echo(event.model_dump_json())
+            else:
+                typer.echo(f"{event.id} {event.kind} {json.dumps(event.data)}")
+
+
+@app.command("list")
+def list_releases(as_json: AsJson = False) -> None:
+    """The releases that your key may see."""
+    with connected() as client:
+        releases = list(client.releases.list())
+    if as_json:
+        show_json(releases)
+        return
+    show_table(["id", "state", "progress", "rho spent", "published", "files"], map(_row, releases))
+
+
+@app.command()
+def show(release_id: ReleaseId, as_json: AsJson = False) -> None:
+    """One release: what was asked, how far it is, what it cost and what came out."""
+    with connected() as client:
+        show_record(client.releases.get(release_id), as_json=as_json)
+
+
+@app.command()
+def download(
+    release_id: ReleaseId,
+    folder: Annotated[Path, typer.Option("--output", help="Folder for the files.")] = Path(),
+    name: Annotated[
+        list[str] | None, typer.Option(help="Only this file; give it several times for more.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Download the files of a release and check their digests."""
+    with connected() as client, notes().status("Downloading"):
+        paths = client.releases.download(release_id, folder, names=name or None)
+    if as_json:
+        show_json({name: str(path) for name, path in paths.items()})
+        return
+    for path in paths.values():
+        typer.echo(path)
+
+
+@app.command()
+def cancel(release_id: ReleaseId, as_json: AsJson = False) -> None:
+    """Give a release up; what it has not spent returns (needs a curator key)."""
+    with connected() as client:
+        release = client.releases.cancel(release_id)
+    if as_json:
+        show_json(release)
+    stopping = "" if release.is_over else "; it stops within seconds"
+    note(f"Release is {release.state}{stopping}.")
+
+
+@app.command()
+def resume(release_id: ReleaseId, as_json: AsJson = False) -> None:
+    """Resume a failed release from its journal, at no further cost (needs an admin key)."""
+    with connected() as client:
+        release = client.releases.resume(release_id)
+    if as_json:
+        show_json(release)
+    note(f"Release is {release.state}.")
+
+
+@app.command()
+def publish(release_id: ReleaseId, as_json: AsJson = False) -> None:
+    """Make a release visible to analysts (needs a curator key)."""
+    with connected() as client:
+        release = client.releases.publish(release_id)
+    if as_json:
+        show_json(release)
+    note("Release is published.")
+
+
+@app.command()
+def answers(
+    release_id: ReleaseId,
+    workload: Annotated[
+        Path,
+        typer.Argument(
+            metavar="WORKLOAD", help='JSON file with {"workload": [...]}; a SPEC is one.'
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Ask the released model, free (needs an analyst key)."""
+    asked = read_json(workload).get("workload")
+    if not isinstance(asked, list):
+        raise UnusableInput(f"{workload} must hold a list called workload")
+    with connected() as client:
+        found = client.releases.answers(release_id, asked)
+    if as_json:
+        show_json(found)
+        return
+    show_table(
+        ["query", "share", "standard error", "count", "standard error"],
+        (
+            (each.query, each.fraction, each.standard_error, each.count, each.count_standard_error)
+            for each in found
+        ),
+    )
+
+
+@app.command()
+def sample(
+    release_id: ReleaseId,
+    rows: Annotated[int, typer.Option(help="How many rows; groups, for two-level data.")],
+    as_json: AsJson = False,
+) -> None:
+    """Draw more rows from the released model, as CSV, free (needs an analyst key)."""
+    with connected() as client:
+        drawn = client.releases.samples(release_id, rows)
+    if as_json:
+        show_json({"rows": list(csv.DictReader(io.StringIO(drawn)))})
+        return
+    typer.echo(drawn, nl=False)
+
+
+def _body(client: Client, spec: Path, dataset: str | None) -> dict[str, Any]:
+    """The body in a file, with the dataset that was named beside it."""
+    body = read_json(spec)
+    if dataset is not None:
+        body["dataset_id"] = find(dataset, client.datasets.list(), what="dataset").id
+    check(body, ReleaseRequest, spec)
+    return body
+
+
+def _row(release: Release) -> tuple[object, ...]:
+    progress = f"{release.progress.done}/{release.progress.total}"
+    files = " ".join(artifact.name for artifact in release.artifacts)
+    published = "yes" if release.published else "no"
+    return (release.id, release.state, progress, release.rho_spent, published, files)
+
+
+def _show_preview(found: Preview, *, as_json: bool) -> None:
+    if as_json:
+        show_json(found)
+        return
+    show_table(
+        ["rho", "epsilon", "rho left after", "queries", "operations"],
+        [(found.rho, found.epsilon, found.rho_left_after, found.queries, found.operations)],
+    )
+    show_table(
+        ["item", "queries", "noise (sigma, counts)", "expected error (counts)"],
+        ((each.item, each.queries, each.sigma, each.expected_error) for each in found.items),
+    )
+    if found.choice is not None:
+        chosen = found.mechanism["name"]
+        show_table(["chosen", "because"], ((chosen, reason) for reason in found.choice.reasons))
+        show_table(
+            ["passed over", "because"],
+            ((each.mechanism, each.reason) for each in found.choice.passed_over),
+        )
+    for warning in found.warnings:
+        note(f"Note: {warning}")

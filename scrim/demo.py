@@ -1,0 +1,184 @@
+"""`scrim demo`: from a fictional hospital table to certified synthetic data, on an embedded stack."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from scrim.client import Client
+from scrim.comparison import Share, read_answers, read_rows, table_with
+from scrim.display import output
+from scrim.errors import DamagedDownload
+from scrim.example import COLUMNS, QUESTIONS, ROWS, SCHEMA, write_example
+from scrim.records import Answer, Dataset, Release
+from scrim.stack import LocalStack
+from scrim.verify import Report, verify
+
+DELTA = 1e-9
+CAP_EPSILON = 10.0
+EPSILON = 1.0
+FILES = ("synthetic.csv", "answers.csv", "report.html", "certificate.json")
+
+SHARES = (
+    Share("readmitted, of severe cases", {"severity": "severe"}, {"readmitted": "yes"}),
+    Share("readmitted, of mild cases", {"severity": "mild"}, {"readmitted": "yes"}),
+    Share("readmitted, of the uninsured", {"insurance": "none"}, {"readmitted": "yes"}),
+    Share("in intensive care, of severe cases", {"severity": "severe"}, {"intensive_care": "yes"}),
+    Share(
+        "with lung disease, of smokers aged 45 to 64",
+        {"age": "[45, 65)", "smoker": "yes"},
+        {"diagnosis": "lung"},
+    ),
+)
+UNPLANNED = Share(
+    "smokers, of the severe cases (asked afterwards)", {"severity": "severe"}, {"smoker": "yes"}
+)
+"""A question that the release was not made for; its model answers all the same."""
+
+
+def run_demo(
+    folder: Path, *, data_dir: Path | None = None, console: Console | None = None
+) -> Release:
+    """Go the whole way, from a table to verified files in `folder`."""
+    console = console or output()
+    with _kept_or_temporary(data_dir) as home:
+        console.print("Starting Postgres, Valkey, workers and the service ...")
+        with LocalStack(home) as stack:
+            _tick(console, f"The service runs at {stack.url}, without root, Docker or other setup")
+            keys = _make_keys(stack)
+            with Client(stack.url, keys["curator"]) as curator:
+                dataset = _upload(console, curator, keys["population"])
+                release = _release(console, curator, dataset)
+            with Client(stack.url, keys["analyst"]) as analyst:
+                analyst.releases.download(release.id, folder, names=FILES)
+                _tick(console, f"As the analyst, downloaded {', '.join(FILES)} to {folder}")
+                afterwards = analyst.releases.answers(
+                    release.id, [{"type": "marginals", "attributes": [UNPLANNED.columns]}]
+                )
+            report = _verify(console, folder, stack.public_key())
+            _compare(console, folder, afterwards)
+            _explain(console, report)
+        _tick(console, "The service is stopped")
+    _say_what_next(console, folder, data_dir)
+    return release
+
+
+def release_body(dataset_id: str) -> dict[str, Any]:
+    """What the demo asks for: rows, answers, and a certified bound on their error."""
+    return {
+        "dataset_id": dataset_id,
+        "workload": [{"type": "marginals", "attributes": QUESTIONS}],
+        "mechanism": {"name": "pep", "passes": 6},
+        "budget": {"epsilon": EPSILON},
+        "outputs": {"rows": ROWS, "formats": ["csv"], "answers": True, "certify": {"share": 0.05}},
+        "publish": True,
+    }
+
+
+@contextmanager
+def _kept_or_temporary(data_dir: Path | None) -> Iterator[Path]:
+    if data_dir is not None:
+        yield data_dir
+        return
+    with tempfile.TemporaryDirectory(prefix="scrim-demo-") as folder:
+        yield Path(folder) / "data"
+
+
+def _make_keys(stack: LocalStack) -> dict[str, str]:
+    """As the admin: the population, and a key for each of the two who work with its data."""
+    with Client(stack.url, stack.admin_key()) as admin:
+        population = admin.populations.create(
+            "patients of a fictional hospital", cap={"epsilon": CAP_EPSILON}, delta=DELTA
+        )
+        keys = {
+            scope: admin.keys.create(f"demo {scope}", [scope]) for scope in ("curator", "analyst")
+        }
+    return {"population": population.id} | {scope: key.key or "" for scope, key in keys.items()}
+
+
+def _upload(console: Console, curator: Client, population_id: str) -> Dataset:
+    with tempfile.TemporaryDirectory(prefix="scrim-demo-") as folder:
+        table = Path(folder) / "admissions.csv"
+        write_example(table)
+        dataset = curator.datasets.upload(
+            table, schema=SCHEMA, population=population_id, name="admissions"
+        )
+    _tick(console, f"As the curator, uploaded {ROWS:,} fictional rows of {len(COLUMNS)} columns")
+    return dataset
+
+
+def _release(console: Console, curator: Client, dataset: Dataset) -> Release:
+    body = release_body(dataset.id)
+    preview = curator.releases.preview(body)
+    _tick(
+        console,
+        f"The preview says: {preview.queries} queries for epsilon {preview.epsilon:.3g} at delta "
+        f"{DELTA:g}, noise of {preview.items[0].sigma or 0:.1f} on each measured count",
+    )
+    release = curator.releases.submit(body).wait()
+    _tick(console, f"Released, for {release.rho_spent:.4g} rho")
+    return release
+
+
+def _verify(console: Console, folder: Path, public_key: str) -> Report:
+    files = [folder / name for name in FILES]
+    report = verify(folder / "certificate.json", files, public_key=public_key)
+    if not report.ok:
+        faults = "; ".join(f"{c.subject}: {c.finding}" for c in report.checks if not c.ok)
+        raise DamagedDownload(f"the downloaded files do not verify: {faults}")
+    _tick(console, "The certificate's signature and the files' digests are right")
+    return report
+
+
+def _compare(console: Console, folder: Path, afterwards: Sequence[Answer]) -> None:
+    """The same shares twice, both from what was released: nobody here has seen a true value."""
+    tables, rows = read_answers(folder / "answers.csv"), read_rows(folder / "synthetic.csv")
+    shown = [(share, table_with(share.columns, tables)) for share in SHARES]
+    table = Table(title="What was released", title_justify="left")
+    table.add_column("share of rows")
+    table.add_column("noisy answers", justify="right")
+    table.add_column("synthetic rows", justify="right")
+    for share, answers in [*shown, (UNPLANNED, afterwards)]:
+        numbers = (share.of_answers(answers), share.of_rows(rows))
+        table.add_row(share.text, *map(_percent, numbers))
+    console.print(table)
+
+
+def _explain(console: Console, report: Report) -> None:
+    certified = (report.certificate or {}).get("certified_max_error")
+    if certified:
+        console.print(
+            f"Certified: with {certified['confidence']:.0%} confidence, no count that the workload "
+            f"asks for is off by more than {certified['alpha']:.2%} of all rows in synthetic.csv.",
+            soft_wrap=True,
+        )
+
+
+def _say_what_next(console: Console, folder: Path, data_dir: Path | None) -> None:
+    names = " ".join(str(folder / name) for name in ("certificate.json", *FILES[:3]))
+    # As the reader can type it: the environment's folder need not be on the path.
+    scrim = "scrim" if shutil.which("scrim") else ".venv/bin/scrim"
+    again = f"{scrim} up --data-dir {data_dir}" if data_dir else f"{scrim} up"
+    lines = (
+        "Next:",
+        f"  open {folder / 'report.html'} in a browser, then look at what it cost: "
+        f"{folder / 'certificate.json'}",
+        f"  change a byte somewhere, and see: {scrim} verify {names}",
+        f"  start a service of your own: {again}",
+    )
+    for line in lines:
+        console.print(escape(line), soft_wrap=True)
+
+
+def _tick(console: Console, text: str) -> None:
+    console.print(f"[green]✓[/] {escape(text)}", soft_wrap=True)
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"

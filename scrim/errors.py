@@ -1,0 +1,154 @@
+"""What can go wrong for a user of the service.
+
+ScrimError
+├── Problem            the service refused: status, type, detail and field errors (RFC 9457)
+├── Unreachable        the service does not answer
+├── DatasetRejected    an uploaded table does not have the declared structure
+├── ReleaseFailed      a release ended without results
+├── WaitedTooLong      what was waited for did not end in time
+├── DamagedDownload    a file is not what the service announced
+├── UnusableInput      a file or setting of the caller's cannot be used
+└── StackFailed        the embedded stack did not start
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import httpx
+from pydantic import ValidationError
+
+from scrim.records import Dataset, Release
+
+SHOWN_CHARACTERS = 300
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """One thing that is wrong with a request or a file."""
+
+    loc: tuple[str | int, ...]
+    message: str
+
+    def __str__(self) -> str:
+        """Such as `body.budget.epsilon: must be positive`."""
+        return f"{'.'.join(map(str, self.loc))}: {self.message}" if self.loc else self.message
+
+
+class ScrimError(Exception):
+    """Anything that keeps the client from doing what was asked."""
+
+    exit_code: ClassVar[int] = 1
+    """What the command line returns."""
+    errors: tuple[FieldError, ...] = ()
+    """Details, where there are any."""
+
+
+class Problem(ScrimError):
+    """The service refused; the fields are those of its problem document."""
+
+    def __init__(
+        self,
+        *,
+        type: str,
+        title: str,
+        status: int,
+        detail: str,
+        errors: tuple[FieldError, ...] = (),
+        request_id: str = "",
+    ) -> None:
+        super().__init__(detail or title)
+        self.type = type
+        self.title = title
+        self.status = status
+        self.detail = detail
+        self.errors = errors
+        self.request_id = request_id
+
+    @property
+    def kind(self) -> str:
+        """The last part of the type, such as `budget-exhausted`."""
+        return self.type.rpartition("/")[2]
+
+    @classmethod
+    def of(cls, response: httpx.Response) -> "Problem":
+        """The problem in an answer, which may come from a proxy that knows no problems."""
+        try:
+            content: Any = response.json()
+        except ValueError:
+            content = None
+        if not isinstance(content, dict):
+            content = {"detail": response.text.strip()[:SHOWN_CHARACTERS]}
+        found = content.get("errors")
+        return cls(
+            type=str(content.get("type", "about:blank")),
+            title=str(content.get("title", response.reason_phrase)),
+            status=response.status_code,
+            detail=str(content.get("detail", "")),
+            errors=tuple(map(_field_error, found)) if isinstance(found, list) else (),
+            request_id=str(content.get("request_id", "")),
+        )
+
+
+class UnusableInput(ScrimError):
+    """A file or setting of the caller's cannot be used."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, errors: tuple[FieldError, ...] = ()) -> None:
+        super().__init__(message)
+        self.errors = errors
+
+    @classmethod
+    def of(cls, message: str, error: ValidationError) -> "UnusableInput":
+        """What a model found wrong, field by field."""
+        found = (FieldError(each["loc"], each["msg"]) for each in error.errors())
+        return cls(message, tuple(found))
+
+
+class Unreachable(ScrimError):
+    """The service does not answer."""
+
+    exit_code = 3
+
+
+class DatasetRejected(ScrimError):
+    """An uploaded table does not have the declared structure."""
+
+    exit_code = 4
+
+    def __init__(self, dataset: Dataset) -> None:
+        super().__init__(f"dataset {dataset.id} is {dataset.state}: {dataset.reason or 'no rows'}")
+        self.dataset = dataset
+
+
+class ReleaseFailed(ScrimError):
+    """A release ended without results."""
+
+    exit_code = 4
+
+    def __init__(self, release: Release) -> None:
+        reason = (release.error or {}).get("detail", "")
+        super().__init__(f"release {release.id} {release.state}{reason and f': {reason}'}")
+        self.release = release
+
+
+class WaitedTooLong(ScrimError):
+    """What was waited for did not end in time; it goes on all the same."""
+
+    exit_code = 4
+
+
+class DamagedDownload(ScrimError):
+    """A file is not what the service announced."""
+
+    exit_code = 5
+
+
+class StackFailed(ScrimError):
+    """The embedded stack did not start."""
+
+
+def _field_error(found: Any) -> FieldError:
+    if not isinstance(found, dict):
+        return FieldError((), str(found))
+    return FieldError(tuple(found.get("loc", ())), str(found.get("message", "")))

@@ -1,0 +1,144 @@
+"""The embedded stack as a program of its own: this package knows nothing of what runs in it."""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import httpx
+
+from scrim.errors import StackFailed
+
+READY_SECONDS = 120
+STOP_SECONDS = 90
+POLL_SECONDS = 0.1
+SHOWN_CHARACTERS = 3000
+
+# Below the ports that the kernel gives to outgoing connections.
+PORTS = range(20_000, 32_000)
+
+
+def stack_command(data_dir: Path, port: int, *options: str) -> list[str]:
+    """The command that starts the stack."""
+    if find_spec("service") is None:
+        raise StackFailed("this is the client alone; install Scrim's `embedded` extra as well")
+    # Without the working directory on its path, where a folder might be called `service` as well.
+    program = [sys.executable, "-P", "-m", "service.embedded"]
+    return [*program, "up", "--data-dir", str(data_dir), "--port", str(port), *options]
+
+
+def become_stack(data_dir: Path, port: int) -> None:
+    """Turn this very process into the stack, so that signals reach it and nobody else."""
+    command = stack_command(data_dir, port)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(command[0], command)
+
+
+class LocalStack:
+    """A stack that runs for as long as a `with` block, and ends with us however we end."""
+
+    def __init__(self, data_dir: Path, *, port: int | None = None) -> None:
+        self.data_dir = data_dir
+        self._port = port or find_free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._output: IO[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the service answers."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def admin_key(self) -> str:
+        """The first key."""
+        return (self.data_dir / "admin.key").read_text().strip()
+
+    def public_key(self) -> str:
+        """The key that signs certificates."""
+        return (self.data_dir / "signing.pub").read_text().strip()
+
+    def __enter__(self) -> Self:
+        """Start the stack and wait until it is ready."""
+        self._output = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            stack_command(self.data_dir, self._port, "--until-input-ends"),
+            # When we are gone, its input ends, and it stops in good order.
+            stdin=subprocess.PIPE,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            # A Ctrl-C in the terminal is ours alone.
+            start_new_session=True,
+            env=_without_settings(),
+        )
+        try:
+            self._await_ready()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop the stack and wait until it is gone."""
+        self._end()
+
+    def _await_ready(self) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + READY_SECONDS
+        while not self._is_ready():
+            if self._process.poll() is not None:
+                raise StackFailed(f"the embedded stack did not start:\n{self._last_words()}")
+            if time.monotonic() > deadline:
+                raise StackFailed(f"the stack was not ready in {READY_SECONDS} seconds")
+            time.sleep(POLL_SECONDS)
+
+    def _is_ready(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/readyz", timeout=5, trust_env=False).is_success
+        except httpx.TransportError:
+            return False
+
+    def _last_words(self) -> str:
+        assert self._output is not None
+        self._output.seek(0)
+        return self._output.read().decode(errors="replace").strip()[-SHOWN_CHARACTERS:]
+
+    def _end(self) -> None:
+        assert self._process is not None and self._process.stdin is not None
+        assert self._output is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_SECONDS)
+        if self._process.poll() is None:
+            # Its children are tied to it: they end as well.
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+        self._output.close()
+
+
+def _without_settings() -> dict[str, str]:
+    """Our environment without settings of Scrim: they may name a database that is not a toy."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("SCRIM_")}
+
+
+def find_free_port() -> int:
+    """A port of this machine that nobody listens on right now."""
+    for port in random.sample(PORTS, 100):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise StackFailed(f"no free port between {PORTS.start} and {PORTS.stop}")

@@ -1,0 +1,41 @@
+"""What a caller may give: models of synth.spec, or the same as plain mappings and lists."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from scrim.errors import UnusableInput
+from synth.spec.release import ReleaseRequest
+from synth.spec.schema import Schema
+from synth.spec.two_level import TwoLevelSchema
+from synth.spec.workload import WorkloadItem
+
+AnySchema = Schema | TwoLevelSchema | Mapping[str, Any]
+"""The declared columns of a table, or of groups and individuals."""
+AnyWorkload = Sequence[WorkloadItem | Mapping[str, Any]]
+"""What is asked."""
+ReleaseBody = ReleaseRequest | Mapping[str, Any]
+"""What a release computes, from what and for how much; a mapping may hold models at any depth."""
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True)
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return value
+
+
+def parse_schema(schema: AnySchema, *, what: str = "the schema") -> Schema | TwoLevelSchema:
+    """A schema, checked before anything is sent; two-level if it names groups or individuals."""
+    content = plain(schema)
+    model = Schema if {"groups", "individuals"}.isdisjoint(content) else TwoLevelSchema
+    try:
+        return model.model_validate_json(json.dumps(content))
+    except ValidationError as error:
+        raise UnusableInput.of(f"{what} does not have the documented shape", error) from None

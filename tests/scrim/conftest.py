@@ -1,0 +1,11 @@
+"""What the tests of the client share."""
+
+import pytest
+
+from tests.scrim.support import Script
+
+
+@pytest.fixture(params=["blocking", "asynchronous"])
+def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the test run with `Client`, then with `AsyncClient`."""
+    monkeypatch.setattr(Script, "is_asynchronous", request.param == "asynchronous")

@@ -1,0 +1,30 @@
+"""The client stands on its own: nothing of the service, nor of the algorithms, is needed for it."""
+
+import subprocess
+import sys
+
+import scrim
+
+MODULES = "scrim, scrim.cli, scrim.demo, scrim.schema, scrim.verify"
+OURS = ("service", "worker", "synth.run", "synth.table")
+OPTIONAL = ("pandas", "polars", "pyarrow", "numpy", "torch", "sqlalchemy", "yaml")
+FORBIDDEN = OURS + OPTIONAL
+
+PRINT_IMPORTED = f"""
+import sys
+import {MODULES}
+print(*(name for name in {FORBIDDEN!r} if name in sys.modules))
+"""
+
+
+def test_importing_it_imports_nothing_else_of_ours() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", PRINT_IMPORTED], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == []
+
+
+def test_the_public_names_are_these() -> None:
+    public = {name for name in vars(scrim) if not name.startswith("_")}
+    submodules = {name for name in public if f"scrim.{name}" in sys.modules}
+    assert public - submodules == set(scrim.__all__)

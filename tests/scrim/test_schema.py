@@ -1,0 +1,197 @@
+"""Schemas are proposed from public samples alone, and fit for an upload as they are."""
+
+import gzip
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrim import UnusableInput
+from scrim.schema import REVIEW, Proposal, from_code_book, propose
+from synth.spec.schema import CategoricalColumn, IntegerColumn, RealColumn, Schema
+
+ROWS = 200
+CELLS: dict[str, list[Any]] = {
+    "id": [f"person-{i}" for i in range(ROWS)],
+    "number": list(range(1, ROWS + 1)),
+    "sex": ["F", "M", None, "F"] * (ROWS // 4),
+    "age": [17 + i * 31 % 74 for i in range(ROWS)],
+    "weight": [round(2.05 + i * 0.37 % 97, 2) for i in range(ROWS)],
+    "member": [i % 3 == 0 for i in range(ROWS)],
+    "zip": [f"0{i % 7}" for i in range(ROWS)],
+    "born": [date(1950 + i % 60, 1 + i % 12, 1 + i % 28) for i in range(ROWS)],
+    "nothing": [None] * ROWS,
+    "note": ["a" * 150, *["b"] * (ROWS - 1)],
+}
+
+
+def stated(sample: Any) -> Proposal:
+    return propose(sample, sample_is_public=True)
+
+
+def as_csv(folder: Path) -> Path:
+    path = folder / "sample.csv"
+    pl.DataFrame(CELLS).write_csv(path)
+    return path
+
+
+def as_gzip(folder: Path) -> Path:
+    path = folder / "sample.csv.gz"
+    path.write_bytes(gzip.compress(as_csv(folder).read_bytes()))
+    return path
+
+
+def as_parquet(folder: Path) -> Path:
+    path = folder / "sample.parquet"
+    pl.DataFrame(CELLS).write_parquet(path)
+    return path
+
+
+SAMPLES = {
+    "csv": as_csv,
+    "gzip": as_gzip,
+    "parquet": as_parquet,
+    "pandas": lambda folder: pd.DataFrame(CELLS),
+    "polars": lambda folder: pl.DataFrame(CELLS),
+    "lazy": lambda folder: pl.LazyFrame(CELLS),
+    "pyarrow": lambda folder: pa.table(CELLS),
+}
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_a_sample_becomes_a_schema(kind: str, tmp_path: Path) -> None:
+    proposal = stated(SAMPLES[kind](tmp_path))
+    found = {column.name: column for column in proposal.schema.attributes}
+    assert list(found) == ["sex", "age", "weight", "member", "zip"]
+    assert found["sex"] == CategoricalColumn(name="sex", type="categorical", values=["F", "M"])
+    assert found["member"].values == ["false", "true"]
+    assert found["zip"].values == [f"0{i}" for i in range(7)]
+    age = found["age"]
+    assert isinstance(age, IntegerColumn) and (age.lower, age.upper) == (15, 94)
+    weight = found["weight"]
+    assert isinstance(weight, RealColumn) and weight.decimals == 2
+    assert weight.lower <= min(CELLS["weight"]) and weight.upper >= max(CELLS["weight"])
+    assert proposal.left_out.keys() == {"id", "number", "born", "nothing", "note"}
+    assert "identifier" in proposal.left_out["id"]
+    assert proposal.notes[0] == REVIEW
+
+
+@pytest.mark.parametrize("sample", ["private.csv", pd.DataFrame(CELLS)], ids=["file", "frame"])
+def test_without_the_statement_nothing_is_read(sample: Any) -> None:
+    """The file is not even there."""
+    with pytest.raises(UnusableInput, match="State that this sample is public"):
+        propose(sample)
+
+
+@given(st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=30))
+def test_whole_numbers_lie_inside_their_bounds(numbers: list[int]) -> None:
+    frame = pa.table({"x": numbers, "y": ["a"] * len(numbers)})
+    schema = stated(frame).schema
+    if "x" in schema.sizes:  # it may count the rows
+        column = schema.attribute("x")
+        assert isinstance(column, IntegerColumn)
+        assert column.lower <= min(numbers) and column.upper >= max(numbers)
+        assert schema.sizes["x"] <= 22 + column.nullable
+
+
+@given(st.lists(st.decimals(-(10**9), 10**9, places=3), min_size=1, max_size=30))
+def test_numbers_lie_inside_their_bounds(numbers: list[Any]) -> None:
+    frame = pa.table({"x": [float(number) for number in numbers], "y": ["a"] * len(numbers)})
+    schema = stated(frame).schema
+    if "x" in schema.sizes:
+        column = schema.attribute("x")
+        assert not isinstance(column, CategoricalColumn)
+        assert column.lower <= float(min(numbers)) and column.upper >= float(max(numbers))
+        assert schema.sizes["x"] <= 22 + column.nullable
+
+
+@given(st.lists(st.text("01289.-+eEinfa ", max_size=9), min_size=1, max_size=30))
+def test_any_text_is_declared_or_left_out(texts: list[str]) -> None:
+    proposal = stated(pa.table({"x": texts, "y": ["a"] * len(texts)}))
+    assert ("x" in proposal.schema.sizes) != ("x" in proposal.left_out)
+
+
+def test_tiny_numbers_keep_their_scale() -> None:
+    column = stated(pl.DataFrame({"x": [1e-7, 2.5e-7, 4e-7]})).schema.attribute("x")
+    assert isinstance(column, RealColumn) and 0 <= column.lower <= 1e-7
+    assert 4e-7 <= column.upper < 5e-7 and column.decimals is None
+
+
+def test_the_schema_is_valid_as_json() -> None:
+    schema = stated(pl.DataFrame(CELLS)).schema
+    assert Schema.model_validate_json(schema.model_dump_json(exclude_none=True)) == schema
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "no column"),
+        ("a,a\n1,2\n", "two columns of the same name"),
+        ("name\n" + "".join(f"n{i}\n" for i in range(500)), "name has more than 100 different"),
+    ],
+)
+def test_what_cannot_be_declared_is_refused(content: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "sample.csv"
+    path.write_text(content)
+    with pytest.raises(UnusableInput, match=told):
+        stated(path)
+
+
+@pytest.mark.parametrize("name", ["sample.parquet", "sample.csv.gz"])
+def test_a_broken_file_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"neither")
+    with pytest.raises(UnusableInput, match="cannot be read"):
+        stated(path)
+
+
+SMARTNOISE = """
+"":
+  clinic:
+    patients:
+      row_privacy: false
+      max_ids: 3
+      pid: {type: string, private_id: true}
+      age: {type: int, lower: 0, upper: 99}
+"""
+CSVW = {
+    "tableSchema": {
+        "columns": [{"name": "age", "datatype": {"base": "integer", "minimum": 0, "maximum": 99}}]
+    }
+}
+
+
+class TestCodeBooks:
+    def test_metadata_of_smartnoise(self, tmp_path: Path) -> None:
+        path = tmp_path / "patients.yaml"
+        path.write_text(SMARTNOISE)
+        imported = from_code_book(path, "smartnoise")
+        assert [column.name for column in imported.schema.columns] == ["pid", "age"]
+        assert imported.protection is not None and imported.protection.rows == 3
+
+    def test_csvw(self, tmp_path: Path) -> None:
+        path = tmp_path / "metadata.json"
+        path.write_text(json.dumps(CSVW))
+        from_file, given = from_code_book(path, "csvw"), from_code_book(CSVW, "csvw")
+        assert from_file == given and from_file.schema.attribute("age").upper == 99
+
+    def test_a_domain(self) -> None:
+        imported = from_code_book({"age": 85}, "mbi")
+        assert imported.schema.attribute("age").upper == 84 and imported.protection is None
+
+    @pytest.mark.parametrize("format", ["csvw", "smartnoise", "mbi"])
+    @pytest.mark.parametrize("content", ["[1]", "{", '{"a": "b"}'])
+    def test_others_are_refused(self, format: Any, content: str, tmp_path: Path) -> None:
+        path = tmp_path / "book.json"
+        path.write_text(content)
+        with pytest.raises(UnusableInput):
+            from_code_book(path, format)
+        with pytest.raises(UnusableInput, match="cannot be read"):
+            from_code_book(path.with_name("none"), format)
