@@ -7,7 +7,7 @@ RUN useradd --system --uid 10001 --home-dir /data --create-home scrim
 COPY constraints.txt pyproject.toml README.md ./
 
 FROM base AS service
-COPY synth/spec synth/spec
+COPY scrim/spec scrim/spec
 COPY synth/__init__.py synth/__init__.py
 COPY service service
 COPY scrim scrim

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.data import DataSet, find
-from synth.spec.schema import Schema
+from scrim.spec.schema import Schema
 from synth.table import Chunk, Table, read_csv
 
 FOLDER = "acs-pums-2024"

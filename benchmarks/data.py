@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.importers import from_mbi_domain
+from scrim.spec.schema import Schema
 from synth.domain import Domain
-from synth.spec.importers import from_mbi_domain
-from synth.spec.schema import Schema
 from synth.table import Chunk, Table, read_csv
 
 ADULT_COLUMNS = [

@@ -5,9 +5,9 @@ from typing import Any
 
 from scrim.blocking import blocking, blocking_each
 from scrim.records import LedgerEntry, Population, Verification
+from scrim.spec.budget import Budget
 from scrim.transport import Transport, idempotent
 from scrim.values import plain
-from synth.spec.budget import Budget
 
 
 class AsyncPopulations:

@@ -14,9 +14,9 @@ from typing import Any, Literal
 from scrim.errors import UnusableInput
 from scrim.frames import Frame, require
 from scrim.samples import read_sample
-from synth.spec.errors import SpecError
-from synth.spec.importers import Imported, from_csvw_eo, from_mbi_domain, from_smartnoise
-from synth.spec.schema import Schema
+from scrim.spec.errors import SpecError
+from scrim.spec.importers import Imported, from_csvw_eo, from_mbi_domain, from_smartnoise
+from scrim.spec.schema import Schema
 
 CodeBook = Literal["csvw", "smartnoise", "mbi"]
 """CSVW metadata with its eyes-off extension, metadata of SmartNoise or Lomas, a domain of mbi."""

@@ -1,4 +1,4 @@
-"""What a caller may give: models of synth.spec, or the same as plain mappings and lists."""
+"""What a caller may give: models of scrim.spec, or the same as plain mappings and lists."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from scrim.errors import UnusableInput
-from synth.spec.release import ReleaseRequest
-from synth.spec.schema import Schema
-from synth.spec.two_level import TwoLevelSchema
-from synth.spec.workload import WorkloadItem
+from scrim.spec.release import ReleaseRequest
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import TwoLevelSchema
+from scrim.spec.workload import WorkloadItem
 
 AnySchema = Schema | TwoLevelSchema | Mapping[str, Any]
 """The declared columns of a table, or of groups and individuals."""

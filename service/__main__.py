@@ -9,6 +9,8 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
+from scrim.spec.budget import Budget
+from scrim.spec.errors import SpecError
 from service.config import Settings
 from service.context import open_context
 from service.crypto import CryptoError
@@ -19,8 +21,6 @@ from service.ledger.errors import LedgerError
 from service.logging import build_logger
 from service.master_key import check_master_key
 from service.upkeep import commands
-from synth.spec.budget import Budget
-from synth.spec.errors import SpecError
 
 
 def main() -> None:

@@ -10,9 +10,9 @@ from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 from sqlalchemy import text
 
+from scrim.spec.budget import rho_of_units
 from service.context import Context
 from service.doorbell import QUEUES
-from synth.spec.budget import rho_of_units
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, FetchedValue, ForeignKey, LargeBinary, Text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIMESTAMP
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from synth.spec.population import Protection
+from scrim.spec.population import Protection
 
 
 class Row(DeclarativeBase):

@@ -11,9 +11,9 @@ from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 from structlog.contextvars import get_contextvars
 
+from scrim.spec.errors import SpecError
 from service.errors import FieldError, Problem, ServiceError
 from service.ledger import errors as ledger
-from synth.spec.errors import SpecError
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -1,5 +1,5 @@
 """Private data release: algorithms with a true differential-privacy guarantee.
 
 The library knows nothing of the web, databases or queues. Import what you need from its modules:
-`synth.spec` (the public contract), `synth.table` (typed tables) and `synth.run` (the release).
+`scrim.spec` (the public contract), `synth.table` (typed tables) and `synth.run` (the release).
 """

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from synth.spec.schema import Schema
-from synth.spec.two_level import LinkedSchema
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import LinkedSchema
 
 SIZE = "\x1fsize"
 """The size of a group as an attribute; code m stands for m + 1 individuals. No column can have this

@@ -7,9 +7,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.population import Protection
 from synth.models.support import Support
 from synth.queries import QueryGroup, QuerySet, Single
-from synth.spec.population import Protection
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,13 @@ from typing import Any
 
 import torch
 
+from scrim.spec.budget import epsilon_of_units, rho_of_units
+from scrim.spec.plan import ReleasePlan, Split, plan, screen_of
+from scrim.spec.population import Protection
+from scrim.spec.release import ReleaseSpec
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import LinkedSchema
+from scrim.spec.workload import NUMBER_OF_GROUPS
 from synth.device import choose_device
 from synth.domain import Domain
 from synth.door import Door, Measurement, RowCount
@@ -20,13 +27,6 @@ from synth.models.released import AnswerTable, ReleasedModel
 from synth.privacy.journal import Journal, MemoryJournal, Operation
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_groups
-from synth.spec.budget import epsilon_of_units, rho_of_units
-from synth.spec.plan import ReleasePlan, Split, plan, screen_of
-from synth.spec.population import Protection
-from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Schema
-from synth.spec.two_level import LinkedSchema
-from synth.spec.workload import NUMBER_OF_GROUPS
 from synth.table import Chunk, Table, align
 
 __all__ = ["Journal", "MemoryJournal", "Operation", "Progress", "Release", "run"]

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from scrim.spec.population import Protection
+from scrim.spec.release import ReleaseSpec
+from scrim.spec.schema import Schema
 from synth.domain import Domain
-from synth.spec.population import Protection
-from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Schema
 from synth.table import Table
 
 ADD_REMOVE = Protection()

@@ -1,6 +1,6 @@
 """The files of a release: written piece by piece, and stored under the hash of their content.
 
-In CSV files texts and column names are escaped for spreadsheets (synth/spec/csv_text.py). Parquet
+In CSV files texts and column names are escaped for spreadsheets (scrim/spec/csv_text.py). Parquet
 files hold every text as it is.
 """
 
@@ -15,12 +15,12 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from scrim.spec.csv_text import FORMULA_STARTS, escaped
+from scrim.spec.schema import CategoricalColumn, Column, Schema
+from scrim.spec.two_level import LinkedSchema
 from service.storage import Storage, StoredContent
 from synth.models.released import COLUMNS, AnswerTable
 from synth.run import Release
-from synth.spec.csv_text import FORMULA_STARTS, escaped
-from synth.spec.schema import CategoricalColumn, Column, Schema
-from synth.spec.two_level import LinkedSchema
 from synth.table import Chunk, write_csv, write_parquet
 from synth.table.linking import unlink
 

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
 
+from scrim.spec.population import Protection
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import TwoLevelSchema
 from service.context import Context
 from service.crypto import Unreadable, decrypt_pieces, unwrap_key, upload_purpose
 from service.datasets import ingest, repository
@@ -19,9 +22,6 @@ from service.datasets.uploads import PARQUET
 from service.logging import trace_of
 from service.models import Upload
 from service.populations import repository as populations
-from synth.spec.population import Protection
-from synth.spec.schema import Schema
-from synth.spec.two_level import TwoLevelSchema
 from synth.table import Chunk, TableError, read_csv, read_parquet
 from synth.table.bytestream import stream_of
 from worker.chunks import Shelf

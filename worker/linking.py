@@ -9,8 +9,8 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from synth.spec.schema import Schema
-from synth.spec.two_level import TwoLevelSchema
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import TwoLevelSchema
 from synth.table import Chunk, Table, limit_rows
 from synth.table.encoding import codec_of
 from synth.table.linking import link, starts_of_groups

@@ -6,12 +6,12 @@ from collections import OrderedDict
 from typing import Any
 from uuid import UUID
 
+from scrim.spec.two_level import LinkedSchema
 from service.context import Context
 from service.releases import repository
 from service.releases.artifacts import read_artifact
 from service.releases.schemas import Question
 from synth.models.released import COLUMNS, ReleasedModel
-from synth.spec.two_level import LinkedSchema
 from worker.artifacts import MODEL, rows_as_csv, with_numbered_groups
 
 MODELS_KEPT = 4

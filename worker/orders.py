@@ -9,6 +9,11 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy.orm import Session
 
+from scrim.spec.choice import Choice
+from scrim.spec.release import ReleaseSpec
+from scrim.spec.schema import Bins, CategoricalColumn, Column, IdentifierColumn, Schema
+from scrim.spec.subject import StoredTable, Subject, subject_of
+from scrim.spec.two_level import LinkedSchema
 from service.context import Context
 from service.crypto import unwrap_key
 from service.datasets import repository as datasets
@@ -18,11 +23,6 @@ from service.ledger import repository as ledger
 from service.models import Dataset, PopulationRow, ReleaseRow
 from service.populations import repository as populations
 from service.releases import repository as releases
-from synth.spec.choice import Choice
-from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Bins, CategoricalColumn, Column, IdentifierColumn, Schema
-from synth.spec.subject import StoredTable, Subject, subject_of
-from synth.spec.two_level import LinkedSchema
 from synth.table import Table, draw_values
 from synth.table.linking import draw_groups
 from worker.chunks import Shelf

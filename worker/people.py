@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.spec.schema import Schema
+from scrim.spec.schema import Schema
 from synth.table import Chunk, Table, TableError, limit_rows
 from worker.chunks import Shelf
 

@@ -16,6 +16,7 @@ import torch
 from sqlalchemy.orm import Session
 from structlog.typing import FilteringBoundLogger
 
+from scrim.spec.errors import PublicDataTooFar, SpecError
 from service.context import Context
 from service.crypto import Unreadable
 from service.ledger.errors import Closed, LeaseHeld
@@ -24,7 +25,6 @@ from service.releases import progress, repository
 from service.releases.progress import FINAL_STATES
 from synth.privacy.journal import Journal, JournalMismatch, MemoryJournal
 from synth.run import Progress, Release, run
-from synth.spec.errors import PublicDataTooFar, SpecError
 from worker import certificate, report
 from worker.artifacts import CERTIFICATE, HTML, JSON, REPORT, Written, store, write_artifacts
 from worker.attempts import count_attempts

@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.comparison.job import CATALOGUE, count_truth, fingerprint, run_job
 from benchmarks.comparison.outcomes import Found, Task, append, read_fields
 from benchmarks.comparison.problem import Comparison, Problem
-from synth.spec.errors import SpecError
+from scrim.spec.errors import SpecError
 
 
 @dataclass(frozen=True)

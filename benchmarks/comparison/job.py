@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 import synth
 from benchmarks.comparison.outcomes import Errors, Outcome
 from benchmarks.comparison.problem import Problem
+from scrim.spec.mechanism import MECHANISMS
+from scrim.spec.population import Protection
+from scrim.spec.release import ReleaseSpec
 from synth.queries import QuerySet, compile_workload
 from synth.run import Release, run
-from synth.spec.mechanism import MECHANISMS
-from synth.spec.population import Protection
-from synth.spec.release import ReleaseSpec
 from synth.table import Table
 
 REPLACE_ONE = Protection(relation="replace_one")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.data import DataSet
-from synth.spec.workload import WorkloadItem
+from scrim.spec.workload import WorkloadItem
 
 
 @dataclass(frozen=True)

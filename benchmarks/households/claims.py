@@ -15,7 +15,7 @@ from benchmarks.comparison.problem import Comparison
 from benchmarks.comparison.summary import summarise
 from benchmarks.households.outcomes import LEVELS, TwoLevelOutcomes, at_level
 from benchmarks.households.sets import TIMED_ROUNDS
-from synth.spec.workload.hierarchical import Level
+from scrim.spec.workload.hierarchical import Level
 
 OURS = "h_gem"
 MINUTES = 5

@@ -8,7 +8,7 @@ import pandas as pd
 
 from benchmarks.acs import DERIVED, FOLDER, category, declared_columns, encode
 from benchmarks.data import find, one_chunk
-from synth.spec.two_level import TwoLevelSchema
+from scrim.spec.two_level import TwoLevelSchema
 from synth.table import Chunk, Table
 from synth.table.linking import link, starts_of_groups
 

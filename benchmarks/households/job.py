@@ -15,9 +15,9 @@ from benchmarks.households import random_join
 from benchmarks.households.data import Households
 from benchmarks.households.outcomes import LEVELS, TwoLevelOutcome
 from benchmarks.households.sets import TwoLevelProblem
+from scrim.spec.release import ReleaseSpec
 from synth.queries import Hierarchical, QuerySet, compile_workload
 from synth.run import run
-from synth.spec.release import ReleaseSpec
 from synth.table import Chunk
 
 COMPETITORS = (*CATALOGUE, random_join.NAME)

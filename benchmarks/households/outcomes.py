@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import get_args
 
 from benchmarks.comparison.outcomes import Outcome, Outcomes, Task, read_fields
-from synth.spec.workload.hierarchical import Level
+from scrim.spec.workload.hierarchical import Level
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 

@@ -12,12 +12,12 @@ import numpy as np
 from benchmarks.data import DataSet
 from benchmarks.households.data import Households
 from benchmarks.households.sets import ORDER, TwoLevelProblem
+from scrim.spec.budget import Budget, rho_of_units
+from scrim.spec.population import Protection
+from scrim.spec.release import ReleaseSpec
+from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.two_level import TwoLevelSchema, protection_of_table
 from synth.run import run
-from synth.spec.budget import Budget, rho_of_units
-from synth.spec.population import Protection
-from synth.spec.release import ReleaseSpec
-from synth.spec.schema import CategoricalColumn, Schema
-from synth.spec.two_level import TwoLevelSchema, protection_of_table
 from synth.table import Chunk, Table
 from synth.table.encoding import attribute_codec
 from synth.table.linking import number_keys, starts_of_groups

@@ -11,7 +11,7 @@ from benchmarks.comparison.summary import Summary, summarise
 from benchmarks.comparison.tables import at_largest_epsilon, by_epsilon, size_of
 from benchmarks.households.claims import check_claims
 from benchmarks.households.outcomes import LEVELS, TwoLevelOutcomes, at_level
-from synth.spec.workload.hierarchical import Level
+from scrim.spec.workload.hierarchical import Level
 
 INTRODUCTION = """# Benchmark of households and the people in them
 

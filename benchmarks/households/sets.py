@@ -11,8 +11,8 @@ from typing import Literal
 
 from benchmarks.comparison.problem import Comparison
 from benchmarks.households.data import HouseholdColumns, Households
-from synth.spec.population import Protection
-from synth.spec.workload import Hierarchical, WorkloadItem
+from scrim.spec.population import Protection
+from scrim.spec.workload import Hierarchical, WorkloadItem
 
 STATE = "NY"
 ORDER = 3

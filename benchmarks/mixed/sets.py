@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from benchmarks.acs import COLUMN_SETS, TREE_LEAVES, ColumnSet, persons
 from benchmarks.comparison.problem import Comparison, Problem
 from benchmarks.data import adult
-from synth.spec.workload import BinaryTree, Halfspaces, Marginals, Prefixes, WorkloadItem
+from scrim.spec.workload import BinaryTree, Halfspaces, Marginals, Prefixes, WorkloadItem
 
 STATE = "NY"
 """Of the states at hand, the one whose sets come closest to the paper's, of California, in size."""

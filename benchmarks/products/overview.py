@@ -7,7 +7,7 @@ from benchmarks.comparison.outcomes import Outcomes
 from benchmarks.comparison.problem import Comparison
 from benchmarks.comparison.summary import Summary, summarise
 from benchmarks.comparison.tables import Figures
-from synth.spec.mechanism import MECHANISMS, MechanismSpec
+from scrim.spec.mechanism import MECHANISMS, MechanismSpec
 
 SETS = ("adult", "adult-reduced", "loans", "acs-pa", "loans-pairs")
 EPSILON = 1.0

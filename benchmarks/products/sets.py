@@ -16,7 +16,7 @@ from benchmarks.data import (
     adult_split,
     loans,
 )
-from synth.spec.workload import Marginals
+from scrim.spec.workload import Marginals
 
 HISTOGRAM = ("mwem", "pep")
 WITHOUT_HISTOGRAM = (

@@ -9,8 +9,8 @@ from scrim.commands.session import AsJson, FriendlyGroup, connected, find, read_
 from scrim.datasets import checked_file
 from scrim.display import note, show_json, show_record, show_table
 from scrim.errors import UnusableInput
+from scrim.spec.two_level import TwoLevelSchema
 from scrim.values import parse_schema
-from synth.spec.two_level import TwoLevelSchema
 
 app = typer.Typer(cls=FriendlyGroup, no_args_is_help=True, help="Declared tables.")
 

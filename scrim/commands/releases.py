@@ -13,7 +13,7 @@ from scrim.commands.session import AsJson, FriendlyGroup, check, connected, find
 from scrim.display import note, notes, show_json, show_record, show_table
 from scrim.errors import UnusableInput
 from scrim.records import Preview, Release
-from synth.spec.release import ReleaseRequest
+from scrim.spec.release import ReleaseRequest
 
 app = typer.Typer(cls=FriendlyGroup, no_args_is_help=True, help="Releases and their files.")
 

@@ -9,8 +9,8 @@ import typer
 from scrim import schema as schemas
 from scrim.commands.session import AsJson, FriendlyGroup, read_json
 from scrim.display import note, show_json, show_table
+from scrim.spec.schema import Schema
 from scrim.values import parse_schema
-from synth.spec.schema import Schema
 
 app = typer.Typer(cls=FriendlyGroup, no_args_is_help=True, help="Declarations of tables.")
 

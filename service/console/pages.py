@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from scrim.spec.budget import UNITS_PER_RHO, epsilon_of_units
 from service.console.words import (
     describe_column,
     describe_file,
@@ -22,7 +23,6 @@ from service.console.words import (
     describe_workload,
 )
 from service.errors import Problem
-from synth.spec.budget import UNITS_PER_RHO, epsilon_of_units
 
 _HERE = Path(__file__).parent
 _CODE = re.compile(r"`([^`]+)`")

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from uuid import UUID
 
+from scrim.spec.schema import Schema
 from service.context import Context
 from service.errors import NotFound
 from service.releases import repository
 from service.releases.artifacts import read_artifact
 from service.releases.schemas import ModelAnswer
-from synth.spec.schema import Schema
 
 ANSWERS = "answers.csv"
 LARGEST_READ = 2_000_000

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import TypeAdapter
 
+from scrim.spec.population import Population
 from service.console.access import Admin, AnyVisitor, Curator, Posted
 from service.console.forms import Form, given, number, repeat_key, validated
 from service.console.pages import page
@@ -16,7 +17,6 @@ from service.keys.schemas import Caller
 from service.ledger import endpoints as ledger
 from service.pagination import Paging
 from service.populations import endpoints as api
-from synth.spec.population import Population
 
 router = APIRouter(prefix="/console/populations", route_class=ConsoleRoute)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from scrim.spec.catalogue import CatalogueEntry, catalogue
+from scrim.spec.release import ReleaseRequest
+from scrim.spec.workload import WorkloadItem
 from service.console.fields import Field, fields_of, filled, values_of
 from service.console.forms import Form, given, number, place_of
-from synth.spec.catalogue import CatalogueEntry, catalogue
-from synth.spec.release import ReleaseRequest
-from synth.spec.workload import WorkloadItem
 
 RELEASE: TypeAdapter[ReleaseRequest] = TypeAdapter(ReleaseRequest)
 FORMATS = ("csv", "parquet")

@@ -8,6 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from pydantic import TypeAdapter
 
+from scrim.spec.schema import Schema
 from service.console import plots, release_form
 from service.console.access import Admin, Analyst, Curator, Posted, Reader
 from service.console.forms import Form, number, repeat_key, validated
@@ -35,7 +36,6 @@ from service.releases.schemas import (
     ReleaseView,
     SampleRequest,
 )
-from synth.spec.schema import Schema
 
 router = APIRouter(prefix="/console/releases", route_class=ConsoleRoute)
 

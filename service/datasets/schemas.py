@@ -6,11 +6,11 @@ from uuid import UUID
 
 from pydantic import Discriminator, Field, Tag, TypeAdapter
 
+from scrim.spec.base import Name, Spec, ToldApartBy
+from scrim.spec.schema import STORED, Columns, IdentifierColumn, Schema
+from scrim.spec.two_level import TwoLevelSchema
 from service.models import Dataset
 from service.views import View
-from synth.spec.base import Name, Spec, ToldApartBy
-from synth.spec.schema import STORED, Columns, IdentifierColumn, Schema
-from synth.spec.two_level import TwoLevelSchema
 
 TableName = Literal["rows", "groups", "individuals"]
 State = Literal["awaiting_content", "ingesting", "ready", "rejected", "deleted"]

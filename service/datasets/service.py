@@ -6,6 +6,10 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from scrim.spec.errors import SpecError
+from scrim.spec.population import Protection
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import TwoLevelSchema
 from service.crypto import new_data_key, wrap_key
 from service.datasets import repository
 from service.datasets.schemas import (
@@ -22,10 +26,6 @@ from service.models import Dataset
 from service.pagination import Page, Paging, page_of
 from service.populations import repository as populations
 from service.releases.cancellation import cancel_all_of
-from synth.spec.errors import SpecError
-from synth.spec.population import Protection
-from synth.spec.schema import Schema
-from synth.spec.two_level import TwoLevelSchema
 
 HIDDEN_REASON = "only the key that declared this dataset sees why it was rejected"
 

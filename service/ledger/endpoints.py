@@ -7,6 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from scrim.spec.budget import rho_of_units
 from service.dependencies import Pages, PopulationId, Services
 from service.keys.access import Curator
 from service.ledger import repository
@@ -16,7 +17,6 @@ from service.pagination import Page, encode_cursor
 from service.populations.repository import get as get_population
 from service.route import ApiRoute
 from service.views import View
-from synth.spec.budget import rho_of_units
 
 router = APIRouter(
     prefix="/v1/populations/{population_id}/ledger", route_class=ApiRoute, tags=["ledger"]

@@ -1,4 +1,4 @@
-"""Answers about populations. The body that creates one is synth.spec.population.Population."""
+"""Answers about populations. The body that creates one is scrim.spec.population.Population."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -6,10 +6,10 @@ from uuid import UUID
 
 from pydantic import Field
 
+from scrim.spec.budget import Budget, epsilon_of_units, rho_of_units
 from service.ledger.records import Account
 from service.models import PopulationRow
 from service.views import View
-from synth.spec.budget import Budget, epsilon_of_units, rho_of_units
 
 
 class BudgetView(View):

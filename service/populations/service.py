@@ -6,15 +6,15 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from scrim.spec.budget import Budget
+from scrim.spec.errors import SpecError
+from scrim.spec.population import Population
 from service.idempotency import Attempt, claim_id
 from service.ledger import repository as ledger
 from service.models import PopulationRow
 from service.pagination import Page, Paging, page_of
 from service.populations import repository
 from service.populations.schemas import PopulationView
-from synth.spec.budget import Budget
-from synth.spec.errors import SpecError
-from synth.spec.population import Population
 
 _DELTA_UNITS = 10**18
 

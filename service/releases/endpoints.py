@@ -7,6 +7,8 @@ from uuid import UUID
 from fastapi import APIRouter, Body, Depends, Header, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
+from scrim.spec.catalogue import CatalogueEntry, catalogue
+from scrim.spec.release import ReleaseRequest
 from service.bodies import MEBIBYTE
 from service.dependencies import Pages, RequiredKey, Services, attempt
 from service.keys.access import Admin, Analyst, AnyKey, Curator, Reader
@@ -25,8 +27,6 @@ from service.releases.schemas import (
     SampleRequest,
 )
 from service.route import ApiRoute
-from synth.spec.catalogue import CatalogueEntry, catalogue
-from synth.spec.release import ReleaseRequest
 
 
 class ReleaseRoute(ApiRoute):

@@ -2,17 +2,17 @@
 
 import math
 
+from scrim.spec.budget import epsilon_of_units, rho_of_units
+from scrim.spec.choice import Resolved
+from scrim.spec.mechanism import AdaptiveSpec, AnnealedRounds, Draws, MechanismSpec, OneShot, Rounds
+from scrim.spec.plan import ReleasePlan
+from scrim.spec.release import ReleaseSpec
+from scrim.spec.schema import Schema
+from scrim.spec.subject import Subject
+from scrim.spec.two_level import LinkedSchema
+from scrim.spec.workload import Group
 from service.ledger.records import Account
 from service.releases.schemas import ItemForecast, Preview
-from synth.spec.budget import epsilon_of_units, rho_of_units
-from synth.spec.choice import Resolved
-from synth.spec.mechanism import AdaptiveSpec, AnnealedRounds, Draws, MechanismSpec, OneShot, Rounds
-from synth.spec.plan import ReleasePlan
-from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Schema
-from synth.spec.subject import Subject
-from synth.spec.two_level import LinkedSchema
-from synth.spec.workload import Group
 
 
 def forecast(

@@ -10,10 +10,10 @@ from uuid import UUID
 from sqlalchemy import func
 from sqlalchemy.orm import Session
 
+from scrim.spec.budget import rho_of_units
 from service.models import Artifact, ReleaseRow
 from service.releases import repository
 from service.storage import StoredContent
-from synth.spec.budget import rho_of_units
 
 FINAL_STATES = frozenset({"succeeded", "failed", "cancelled"})
 

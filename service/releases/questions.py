@@ -6,6 +6,13 @@ from uuid import UUID
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
+from scrim.spec.errors import SpecError
+from scrim.spec.plan import refuse_types, refuse_unreadable
+from scrim.spec.release import ReleaseSpec
+from scrim.spec.schema import Schema
+from scrim.spec.subject import Subject, subject_of
+from scrim.spec.two_level import LinkedSchema
+from scrim.spec.workload import expand
 from service.context import Context
 from service.datasets import repository as datasets
 from service.datasets.schemas import schema_of
@@ -22,13 +29,6 @@ from service.releases.schemas import (
     SampleRequest,
 )
 from service.releases.service import find_visible
-from synth.spec.errors import SpecError
-from synth.spec.plan import refuse_types, refuse_unreadable
-from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Schema
-from synth.spec.subject import Subject, subject_of
-from synth.spec.two_level import LinkedSchema
-from synth.spec.workload import expand
 
 
 async def answer(

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from scrim.spec.budget import rho_of_units
 from service.datasets import repository as datasets
 from service.doorbell import RUN, Doorbell
 from service.errors import Conflict, DatasetNotReady
@@ -14,7 +15,6 @@ from service.models import ReleaseRow
 from service.releases import repository
 from service.releases.progress import change_state
 from service.work import UnitOfWork
-from synth.spec.budget import rho_of_units
 
 RESUMABLE = frozenset(
     f"/problems/{kind}"

@@ -1,4 +1,4 @@
-"""Bodies and answers about releases. The body that creates one is synth.spec.release.ReleaseRequest."""
+"""Bodies and answers about releases. The body that creates one is scrim.spec.release.ReleaseRequest."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,13 +7,13 @@ from uuid import UUID
 
 from pydantic import Field
 
+from scrim.spec.base import Spec
+from scrim.spec.budget import rho_of_units
+from scrim.spec.choice import Choice
+from scrim.spec.two_level import LevelTable
+from scrim.spec.workload import Workload
 from service.models import Artifact, ReleaseRow
 from service.views import View, day_of
-from synth.spec.base import Spec
-from synth.spec.budget import rho_of_units
-from synth.spec.choice import Choice
-from synth.spec.two_level import LevelTable
-from synth.spec.workload import Workload
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 MAX_SAMPLE_ROWS = 100_000

@@ -7,6 +7,12 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from scrim.spec.budget import rho_of_units
+from scrim.spec.choice import Resolved, resolve
+from scrim.spec.errors import SpecError
+from scrim.spec.release import ReleaseRequest
+from scrim.spec.schema import Schema
+from scrim.spec.subject import Subject, subject_of
 from service.config import Settings
 from service.datasets import repository as datasets
 from service.datasets.schemas import schema_of
@@ -23,12 +29,6 @@ from service.releases import repository
 from service.releases.forecast import forecast
 from service.releases.schemas import Preview, ReleaseView
 from service.work import UnitOfWork
-from synth.spec.budget import rho_of_units
-from synth.spec.choice import Resolved, resolve
-from synth.spec.errors import SpecError
-from synth.spec.release import ReleaseRequest
-from synth.spec.schema import Schema
-from synth.spec.subject import Subject, subject_of
 
 
 @dataclass(frozen=True)

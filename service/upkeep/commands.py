@@ -3,6 +3,7 @@
 import sys
 from uuid import UUID
 
+from scrim.spec.budget import Budget
 from service.config import Settings
 from service.context import Context, open_context
 from service.ledger.errors import AnchorMissing
@@ -15,7 +16,6 @@ from service.upkeep.rotation import (
     rewrap_data_keys,
     sign_anchor_anew,
 )
-from synth.spec.budget import Budget
 
 
 def set_cap(population_id: UUID, cap: Budget, *, may_rise: bool) -> None:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
 from synth.genetic.compiled import compiled
 from synth.genetic.ragged import Flags, Floats, Integers, joined, starts
-from synth.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
 from synth.table.grid import grid_limits
 
 MISSING_SHARE = 0.1

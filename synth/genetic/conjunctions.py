@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scrim.spec.workload.conditions import Condition, Conjunction, HasCode, InInterval
 from synth.genetic.candidates import Candidates
 from synth.genetic.columns import Columns
 from synth.genetic.compiled import compiled
 from synth.genetic.ragged import Flags, Integers, fields_of, joined, starts
 from synth.genetic.tally import JOINS, LEAVES, Tally, move
-from synth.spec.workload.conditions import Condition, Conjunction, HasCode, InInterval
 
 
 class Conjunctions(NamedTuple):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scrim.spec.schema import Schema
 from synth.genetic.candidates import Candidates
 from synth.genetic.columns import Columns, new_columns, place_of
 from synth.genetic.compiled import compiled
@@ -32,7 +33,6 @@ from synth.genetic.parts import Parts
 from synth.genetic.ragged import Floats, Integers
 from synth.genetic.tables import Tables, change_tables, count_in_tables, new_tables
 from synth.genetic.tally import Tally, new_tally
-from synth.spec.schema import Schema
 
 ROUNDING = 1 / 12
 """Variance of what rounding to whole rows leaves. Without it, counts that are known to a fraction of

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scrim.spec.schema import Attribute, CategoricalColumn
 from synth.genetic.candidates import Candidates
 from synth.genetic.columns import Columns
 from synth.genetic.compiled import compiled
 from synth.genetic.ragged import Floats, Integers, starts
 from synth.genetic.tally import JOINS, LEAVES, Tally, move
 from synth.queries.features import PLACES, HalfspaceFeatures
-from synth.spec.schema import Attribute, CategoricalColumn
 
 
 class Halfspaces(NamedTuple):

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scrim.spec.schema import Schema
+from scrim.spec.workload.conditions import Conjunction, InInterval
 from synth.genetic.ragged import Floats, joined
 from synth.genetic.tables import table_size
 from synth.queries import QuerySet
 from synth.queries.features import CellFeatures, ConjunctionFeatures, Features, HalfspaceFeatures
 from synth.queries.reading import Reading
-from synth.spec.schema import Schema
-from synth.spec.workload.conditions import Conjunction, InInterval
 
 
 @dataclass(frozen=True)

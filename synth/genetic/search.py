@@ -25,6 +25,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from scrim.spec.schema import Schema
 from synth.genetic.candidates import new_candidates
 from synth.genetic.columns import new_columns
 from synth.genetic.elites import new_elites
@@ -35,7 +36,6 @@ from synth.genetic.ragged import Floats
 from synth.genetic.start import follow_shares
 from synth.genetic.tally import loss_of
 from synth.queries import QuerySet
-from synth.spec.schema import Schema
 from synth.table.chunk import Array
 
 TRIES_PER_CELL = 20

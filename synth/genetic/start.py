@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
+from scrim.spec.schema import Attribute, IntegerColumn, Schema
 from synth.genetic.parts import Parts
 from synth.genetic.ragged import Floats, Integers
 from synth.models.sampling import draw_systematically
 from synth.queries.reading import Reading
-from synth.spec.schema import Attribute, IntegerColumn, Schema
 from synth.table import Table, store_numbers
 
 

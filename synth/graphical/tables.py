@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 
-from synth.spec.triangulation import Attributes
+from scrim.spec.triangulation import Attributes
 
 
 def spread(

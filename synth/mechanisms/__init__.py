@@ -3,6 +3,30 @@
 from collections.abc import Callable
 from typing import Any
 
+from scrim.spec.mechanism import (
+    Aim,
+    DualQuery,
+    Fem,
+    Gaussian,
+    Gem,
+    GemPlus,
+    GemPub,
+    GenerativeNetwork,
+    HierarchicalGem,
+    HierarchicalMwem,
+    MechanismSpec,
+    Mwem,
+    Pep,
+    PepPub,
+    PgmEm,
+    PmwPub,
+    PrivateGsd,
+    QueryGan,
+    Rap,
+    RapPlusPlus,
+    RapSoftmax,
+    RelaxedProjection,
+)
 from synth.mechanisms import (
     aim,
     dual_query,
@@ -28,30 +52,6 @@ from synth.mechanisms import (
 )
 from synth.mechanisms.base import Job
 from synth.models.base import Model
-from synth.spec.mechanism import (
-    Aim,
-    DualQuery,
-    Fem,
-    Gaussian,
-    Gem,
-    GemPlus,
-    GemPub,
-    GenerativeNetwork,
-    HierarchicalGem,
-    HierarchicalMwem,
-    MechanismSpec,
-    Mwem,
-    Pep,
-    PepPub,
-    PgmEm,
-    PmwPub,
-    PrivateGsd,
-    QueryGan,
-    Rap,
-    RapPlusPlus,
-    RapSoftmax,
-    RelaxedProjection,
-)
 
 RUNNERS: dict[type[MechanismSpec], Callable[[Job, Any], Model]] = {
     Gaussian: gaussian.run,

@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.budget import rho_of_units
+from scrim.spec.mechanism import AdaptiveSpec, AnnealedRounds, Rounds
 from synth.door import Measurement, TotalError, weighted_average
 from synth.mechanisms.base import Job
 from synth.mechanisms.schedule import schedule_of
 from synth.queries import QueryGroup, QuerySet, Single, compile_groups
-from synth.spec.budget import rho_of_units
-from synth.spec.mechanism import AdaptiveSpec, AnnealedRounds, Rounds
 
 MEAN_NOISE = math.sqrt(2 / math.pi)
 """The mean of |x| for standard normal x."""

@@ -12,13 +12,13 @@ The size follows from what was used before a round, without the round's own shar
 the last fit turned out, and a recorded choice must mean the same on another machine.
 """
 
+from scrim.spec.mechanism import Aim, Rounds
+from scrim.spec.triangulation import smallest_model
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.graphical import GraphicalLearner
 from synth.models.graphical import GraphicalModel
 from synth.queries import QuerySet
-from synth.spec.mechanism import Aim, Rounds
-from synth.spec.triangulation import smallest_model
 
 
 def run(job: Job, spec: Aim) -> GraphicalModel:

@@ -6,11 +6,11 @@ from typing import Protocol
 
 import torch
 
+from scrim.spec.mechanism import OneShot, Plan
+from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.door import Door, Measurement
 from synth.queries import QuerySet
-from synth.spec.mechanism import OneShot, Plan
-from synth.spec.schema import Schema
 from synth.table import Table
 
 CPU = torch.device("cpu")

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
+from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.mechanisms.game import Critics
 from synth.models.support import Support
 from synth.queries import QuerySet
 from synth.queries.boxes import Box, box_of
-from synth.spec.schema import Schema
 
 SEED = 0
 """Of the solver, and of what it may choose freely. It is public: it decides nothing about privacy."""

@@ -11,11 +11,11 @@ alpha = 1" of Adaptive Measurements: a hedge draw looks at all past rounds, a se
 
 import numpy as np
 
+from scrim.spec.mechanism import Draws, DualQuery
 from synth.mechanisms.base import Job
 from synth.mechanisms.best_response import BestResponses
 from synth.mechanisms.game import draw_critics
 from synth.models.support import Support
-from synth.spec.mechanism import Draws, DualQuery
 
 
 def run(job: Job, spec: DualQuery) -> Support:

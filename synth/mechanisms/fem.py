@@ -14,11 +14,11 @@ The exponential noise belongs to the search: nothing about privacy rests on it.
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.mechanism import Draws, Fem
 from synth.mechanisms.base import Job
 from synth.mechanisms.best_response import SCALE, BestResponses
 from synth.mechanisms.game import Critics, draw_critics
 from synth.models.support import Support
-from synth.spec.mechanism import Draws, Fem
 
 
 def run(job: Job, spec: Fem) -> Support:

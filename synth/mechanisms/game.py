@@ -10,9 +10,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.budget import rho_of_units
+from scrim.spec.mechanism import Draws
 from synth.mechanisms.base import Job
-from synth.spec.budget import rho_of_units
-from synth.spec.mechanism import Draws
 
 SAFETY = 1 - 2**-18
 """The rate is a little below what the plan pays for, so that rounding never costs a unit: neither that

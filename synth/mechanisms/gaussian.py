@@ -4,10 +4,10 @@ Paper: Canonne, Kamath, Steinke (2020), the discrete Gaussian mechanism.
 Algorithm: the budget is divided evenly over the marginals; rho = sum D_r^2 / (2 sigma_r^2).
 """
 
+from scrim.spec.mechanism import Gaussian, OneShot
 from synth.mechanisms.base import Job
 from synth.models.noisy_marginals import NoisyMarginal, NoisyMarginals
 from synth.queries import Marginal
-from synth.spec.mechanism import Gaussian, OneShot
 
 
 def run(job: Job, spec: Gaussian) -> NoisyMarginals:

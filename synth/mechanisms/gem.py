@@ -13,13 +13,13 @@ from collections.abc import Collection, Sequence
 
 import torch
 
+from scrim.spec.mechanism import GenerativeSpec, Rounds
 from synth.door import Measurement
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.projection import AboveThreshold, Measured, MixtureLearner, Objective
 from synth.models.generators import GeneratorNetwork
 from synth.models.product import ProductMixture
-from synth.spec.mechanism import GenerativeSpec, Rounds
 
 ERROR_MEMORY = 0.5
 """The paper's beta for the moving average of the largest errors (appendix D.3)."""

@@ -11,12 +11,12 @@ smooths, noise on n cells counts as sqrt(n) of them, in the score and in whether
 asked unless named (docs/defaults.md).
 """
 
+from scrim.spec.mechanism import GemPlus
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.projection import MixtureLearner
 from synth.models.generators import GeneratorNetwork
 from synth.models.product import ProductMixture
-from synth.spec.mechanism import GemPlus
 
 
 def run(job: Job, spec: GemPlus) -> ProductMixture:

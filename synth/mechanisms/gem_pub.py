@@ -17,6 +17,8 @@ from itertools import cycle
 import numpy as np
 import torch
 
+from scrim.spec.mechanism import GemPub
+from scrim.spec.memory import GROUPS_PER_STEP
 from synth.domain import Domain
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job
@@ -26,8 +28,6 @@ from synth.models.generators import GeneratorNetwork
 from synth.models.product import ProductMixture
 from synth.models.support import Support
 from synth.queries import QuerySet
-from synth.spec.mechanism import GemPub
-from synth.spec.memory import GROUPS_PER_STEP
 from synth.table import Table
 
 

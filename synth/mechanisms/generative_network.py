@@ -5,11 +5,11 @@ Algorithm: as relaxed projection, but the mixture's probabilities are a network'
 Departures: as relaxed projection.
 """
 
+from scrim.spec.mechanism import GenerativeNetwork
 from synth.mechanisms.base import Job
 from synth.mechanisms.projection import project_once
 from synth.models.generators import GeneratorNetwork
 from synth.models.product import ProductMixture
-from synth.spec.mechanism import GenerativeNetwork
 
 
 def run(job: Job, spec: GenerativeNetwork) -> ProductMixture:

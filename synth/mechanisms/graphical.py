@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.triangulation import Attributes, has_room
 from synth.domain import Domain
 from synth.door import Measurement
 from synth.graphical.estimation import Evidence, estimate
@@ -13,7 +14,6 @@ from synth.mechanisms.adaptive import Target, targets
 from synth.mechanisms.base import Job
 from synth.models.graphical import GraphicalModel
 from synth.queries import QuerySet
-from synth.spec.triangulation import Attributes, has_room
 
 
 class GraphicalLearner:

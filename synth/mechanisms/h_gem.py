@@ -10,13 +10,13 @@ formed afterwards; that number, the sizes and all single columns are measured be
 
 from dataclasses import replace
 
+from scrim.spec.mechanism import HierarchicalGem
+from scrim.spec.workload.hierarchical import as_linked
 from synth.domain import domain_of_groups
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.gem import GenerativeLearner, new_network
 from synth.models.households import Households
-from synth.spec.mechanism import HierarchicalGem
-from synth.spec.workload.hierarchical import as_linked
 
 
 class GroupLearner(GenerativeLearner):

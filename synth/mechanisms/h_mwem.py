@@ -12,13 +12,13 @@ compared per group; ratios to the number of individuals are formed afterwards.
 
 import torch
 
+from scrim.spec.mechanism import HierarchicalMwem
+from scrim.spec.workload.hierarchical import as_linked
 from synth.mechanisms import mwem
 from synth.mechanisms.adaptive import Target
 from synth.mechanisms.base import Job
 from synth.models.group_types import GroupTypes
 from synth.queries import GroupSizes, Hierarchical
-from synth.spec.mechanism import HierarchicalMwem
-from synth.spec.workload.hierarchical import as_linked
 
 
 def run(job: Job, spec: HierarchicalMwem) -> GroupTypes:

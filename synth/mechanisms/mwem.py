@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.mechanism import MultiplicativeWeightsSpec, Mwem
 from synth.door import Measurement
 from synth.mechanisms.adaptive import Target, adaptive_measurements, sweep, targets
 from synth.mechanisms.base import Job
@@ -23,7 +24,6 @@ from synth.models.group_types import GroupTypes
 from synth.models.histogram import Histogram
 from synth.models.support import Support
 from synth.queries import QuerySet
-from synth.spec.mechanism import MultiplicativeWeightsSpec, Mwem
 
 Weights = TypeVar("Weights", Histogram, Support)
 AnyWeights = TypeVar("AnyWeights", Histogram, Support, GroupTypes)

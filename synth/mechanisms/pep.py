@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.mechanism import EntropyProjectionSpec, Pep
 from synth.door import Measurement
 from synth.mechanisms.adaptive import Target, adaptive_measurements, sweep, targets
 from synth.mechanisms.base import Job
@@ -21,7 +22,6 @@ from synth.models.entropy_projection import project_onto
 from synth.models.histogram import Histogram
 from synth.models.support import Support
 from synth.queries import QuerySet
-from synth.spec.mechanism import EntropyProjectionSpec, Pep
 
 Weights = TypeVar("Weights", Histogram, Support)
 

@@ -6,10 +6,10 @@ closest distribution to the public one, in relative entropy, that fits all measu
 Departures: those of `pep`.
 """
 
+from scrim.spec.mechanism import PepPub
 from synth.mechanisms import pep
 from synth.mechanisms.base import Job
 from synth.models.support import Support
-from synth.spec.mechanism import PepPub
 
 
 def run(job: Job, spec: PepPub) -> Support:

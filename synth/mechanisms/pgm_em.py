@@ -9,12 +9,12 @@ so the size is bounded before anything is built; one-way marginals are measured 
 round, and pairs are selected from by default (docs/defaults.md).
 """
 
+from scrim.spec.mechanism import PgmEm
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.graphical import GraphicalLearner
 from synth.models.graphical import GraphicalModel
 from synth.queries import QuerySet
-from synth.spec.mechanism import PgmEm
 
 
 def run(job: Job, spec: PgmEm) -> GraphicalModel:

@@ -6,10 +6,10 @@ Departures: those of `mwem`; and queries are selected by the exponential mechani
 permute-and-flip costs up to four times as much under zCDP.
 """
 
+from scrim.spec.mechanism import PmwPub
 from synth.mechanisms import mwem
 from synth.mechanisms.base import Job
 from synth.models.support import Support
-from synth.spec.mechanism import PmwPub
 
 
 def run(job: Job, spec: PmwPub) -> Support:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.mechanism import OneShot, PrivateGsd
 from synth.door import Measurement
 from synth.genetic import GeneticSearch
 from synth.genetic.search import Report, ignore
@@ -20,7 +21,6 @@ from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job, measure_once
 from synth.models.rows import Rows
 from synth.queries import QueryGroup, QuerySet, Single
-from synth.spec.mechanism import OneShot, PrivateGsd
 from synth.table import store_numbers
 
 SEARCH_SEED = 0

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.mechanism import MixtureSpec, OneShotMixtureSpec
 from synth.domain import Domain
 from synth.door import Measurement, weighted_average
 from synth.mechanisms.base import Job, measure_once
@@ -24,7 +25,6 @@ from synth.models.generators import Generator
 from synth.models.product import ProductMixture
 from synth.models.relaxed import RelaxedRows
 from synth.queries import QueryGroup, QuerySet, Single
-from synth.spec.mechanism import MixtureSpec, OneShotMixtureSpec
 
 STEPS_PER_REPORT = 50
 BAND = 1.0

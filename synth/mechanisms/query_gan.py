@@ -18,6 +18,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.mechanism import Draws, QueryGan, Rounds
+from scrim.spec.mechanism.game import KEPT_COMPONENTS
 from synth.door import Measurement
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import CPU, Job
@@ -28,8 +30,6 @@ from synth.models.product import ProductMixture
 from synth.queries import QuerySet
 from synth.queries.boxes import as_conditions, box_of
 from synth.queries.conjunction_products import BinRows, ConjunctionProducts
-from synth.spec.mechanism import Draws, QueryGan, Rounds
-from synth.spec.mechanism.game import KEPT_COMPONENTS
 
 
 def run(job: Job, spec: QueryGan) -> ProductMixture:

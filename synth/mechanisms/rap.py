@@ -8,12 +8,12 @@ divided by each attribute's sum, since a release must answer all questions from 
 negative numbers the relaxed answers are close and the distribution is far off (docs/defaults.md).
 """
 
+from scrim.spec.mechanism import Rap
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.projection import MixtureLearner
 from synth.models.generators import ClippedTable
 from synth.models.product import ProductMixture
-from synth.spec.mechanism import Rap
 
 
 def run(job: Job, spec: Rap) -> ProductMixture:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.mechanism import RapPlusPlus
 from synth.door import Measurement
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job
@@ -22,7 +23,6 @@ from synth.mechanisms.projection import Measured, NoiseBand
 from synth.models.relaxed_table import RelaxedTable
 from synth.models.rows import Rows
 from synth.queries import QuerySet
-from synth.spec.mechanism import RapPlusPlus
 
 COPIES = 5
 """How many rows of declared values stand for a relaxed one."""

@@ -5,12 +5,12 @@ Algorithm: select what the mixture answers worst, measure it, fit the logits to 
 Departures: as relaxed projection; one-way marginals are measured before the first round.
 """
 
+from scrim.spec.mechanism import RapSoftmax
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.projection import MixtureLearner
 from synth.models.generators import SoftmaxTable
 from synth.models.product import ProductMixture
-from synth.spec.mechanism import RapSoftmax
 
 
 def run(job: Job, spec: RapSoftmax) -> ProductMixture:

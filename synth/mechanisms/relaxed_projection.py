@@ -8,11 +8,11 @@ Departures: see synth/mechanisms/projection.py for the distance and when it is s
 starts at the measured one-way shares.
 """
 
+from scrim.spec.mechanism import RelaxedProjection
 from synth.mechanisms.base import Job
 from synth.mechanisms.projection import project_once
 from synth.models.generators import SoftmaxTable
 from synth.models.product import ProductMixture
-from synth.spec.mechanism import RelaxedProjection
 
 
 def run(job: Job, spec: RelaxedProjection) -> ProductMixture:

@@ -9,11 +9,11 @@ section 5). Marginals with a column that the public data lack are left out.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from scrim.spec.errors import PublicDataTooFar
+from scrim.spec.mechanism import Screen
 from synth.door import Door
 from synth.models.support import Support
 from synth.queries import QuerySet
-from synth.spec.errors import PublicDataTooFar
-from synth.spec.mechanism import Screen
 from synth.table import Table
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.queries import QuerySet
-from synth.spec.schema import Schema
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.schema import Schema
+from scrim.spec.triangulation import Attributes
 from synth.domain import Domain
 from synth.graphical.elimination import Elimination
 from synth.graphical.junction_tree import JunctionTree
@@ -16,8 +18,6 @@ from synth.graphical.propagation import Beliefs, propagate
 from synth.graphical.sampling import draw_rows
 from synth.models.base import Answers
 from synth.queries import QuerySet
-from synth.spec.schema import Schema
-from synth.spec.triangulation import Attributes
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.models.base import Answers
 from synth.models.sampling import draw_systematically
 from synth.queries import QuerySet
-from synth.spec.schema import Schema
 
 
 @dataclass

@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import LinkedSchema
+from scrim.spec.workload.hierarchical import as_linked
 from synth.domain import SIZE, at_place
 from synth.models.base import Answers
 from synth.models.product import ProductMixture
 from synth.queries import QuerySet
 from synth.queries.hierarchical import refuse_rows
-from synth.spec.schema import Schema
-from synth.spec.two_level import LinkedSchema
-from synth.spec.workload.hierarchical import as_linked
 
 
 @dataclass(frozen=True)

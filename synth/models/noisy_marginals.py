@@ -23,11 +23,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.errors import SpecError
+from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.models.base import Answers
 from synth.queries import QuerySet
-from synth.spec.errors import SpecError
-from synth.spec.schema import Schema
 
 Table = NDArray[np.float64]
 

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.schema import CategoricalColumn, IntegerColumn, RealColumn, Schema
 from synth.domain import Domain
 from synth.models.product import ProductMixture
 from synth.queries.coordinates import edge_places
 from synth.queries.reading import Reading
-from synth.spec.schema import CategoricalColumn, IntegerColumn, RealColumn, Schema
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from scrim.spec.schema import CategoricalColumn, Schema
 from synth.models.relaxed import RelaxedRows
 from synth.models.rows import Rows
-from synth.spec.schema import CategoricalColumn, Schema
 from synth.table import store_numbers
 
 INITIALISATION_SEED = 0

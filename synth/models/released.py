@@ -10,6 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import LinkedSchema
+from scrim.spec.workload import WorkloadItem
 from synth.domain import SIZE, Domain
 from synth.models.base import Model
 from synth.models.graphical import GraphicalModel
@@ -21,9 +24,6 @@ from synth.models.product import ProductMixture
 from synth.models.rows import Rows
 from synth.models.support import Support
 from synth.queries import QuerySet, compile_workload
-from synth.spec.schema import Schema
-from synth.spec.two_level import LinkedSchema
-from synth.spec.workload import WorkloadItem
 from synth.table import Chunk, draw_values
 from synth.table.linking import draw_groups
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.schema import Schema
 from synth.models.base import Answers
 from synth.models.sampling import draw_systematically
 from synth.queries import QuerySet
-from synth.spec.schema import Schema
 from synth.table import Chunk, Table, with_blank_identifiers
 
 

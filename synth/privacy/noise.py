@@ -15,7 +15,7 @@ import numpy as np
 import opendp.prelude as dp
 from numpy.typing import NDArray
 
-from synth.spec.budget import UNITS_PER_RHO
+from scrim.spec.budget import UNITS_PER_RHO
 
 FIXED_POINT = 2**20
 """Scores are whole multiples of 1/FIXED_POINT of a row, so that only integers meet the noise."""

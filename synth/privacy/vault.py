@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.population import Protection
 from synth.door import CertifiedError, Measurement, MixtureError, RowCount, TotalError
 from synth.models.support import Support
 from synth.privacy import noise
@@ -21,7 +22,6 @@ from synth.privacy.journal import Journal, JournalMismatch, Operation
 from synth.privacy.mixture import GAP, best_mixture_error
 from synth.privacy.noise import FIXED_POINT
 from synth.queries import QueryGroup, QuerySet, Single
-from synth.spec.population import Protection
 from synth.table import Table
 
 Counts = NDArray[np.int64]

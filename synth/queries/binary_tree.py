@@ -14,6 +14,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.errors import SpecError
+from scrim.spec.memory import KEPT_PLANS
+from scrim.spec.population import Protection
+from scrim.spec.schema import Attribute, CategoricalColumn, Schema
+from scrim.spec.sensitivity import Sensitivity
+from scrim.spec.workload.binary_tree import TreeGroup
 from synth.queries.condition_labels import category_labels
 from synth.queries.features import CellFeatures
 from synth.queries.group import Counts, QueryGroup
@@ -21,12 +27,6 @@ from synth.queries.marginal import Marginal, joined
 from synth.queries.marginal_counter import MarginalCounter
 from synth.queries.reading import Reading
 from synth.queries.tree_plan import TreePlan
-from synth.spec.errors import SpecError
-from synth.spec.memory import KEPT_PLANS
-from synth.spec.population import Protection
-from synth.spec.schema import Attribute, CategoricalColumn, Schema
-from synth.spec.sensitivity import Sensitivity
-from synth.spec.workload.binary_tree import TreeGroup
 
 if TYPE_CHECKING:
     from synth.models.base import TabularModel

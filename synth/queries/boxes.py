@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from scrim.spec.schema import Attribute, Schema
 from synth.queries.condition_arrays import ConditionArrays, in_bins
 from synth.queries.features import CellFeatures, ConjunctionFeatures
 from synth.queries.query_set import QuerySet
-from synth.spec.schema import Attribute, Schema
 
 Box = Mapping[str, range]
 """The codes of each column that satisfy the query; columns that it is not about have none."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.spec.errors import SpecError
-from synth.spec.schema import Attribute, CategoricalColumn
-from synth.spec.workload.bins import BinStarts, cut_bins
-from synth.spec.workload.conditions import Condition, Conjunction, HasCode, InInterval
+from scrim.spec.errors import SpecError
+from scrim.spec.schema import Attribute, CategoricalColumn
+from scrim.spec.workload.bins import BinStarts, cut_bins
+from scrim.spec.workload.conditions import Condition, Conjunction, HasCode, InInterval
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import cast
 
-from synth.spec.schema import Attribute, CategoricalColumn
-from synth.spec.workload.conditions import Condition, HasCode, InInterval
+from scrim.spec.schema import Attribute, CategoricalColumn
+from scrim.spec.workload.conditions import Condition, HasCode, InInterval
 
 
 def category_labels(column: CategoricalColumn) -> list[str]:

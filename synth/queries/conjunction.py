@@ -9,6 +9,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.memory import KEPT_PLANS
+from scrim.spec.population import Protection
+from scrim.spec.schema import Attribute, Schema
+from scrim.spec.sensitivity import Sensitivity, of_predicates
+from scrim.spec.workload.conditions import (
+    Conjunction,
+    ConjunctionGroup,
+    columns_of,
+)
 from synth.queries.condition_arrays import MISSING, ConditionArrays, in_bins, in_numbers
 from synth.queries.condition_labels import condition_labels
 from synth.queries.conjunction_products import BinRows, ConjunctionProducts, SoftPlaces
@@ -16,15 +25,6 @@ from synth.queries.conjunction_sums import ConjunctionSums
 from synth.queries.conjunction_weights import ConjunctionWeights
 from synth.queries.features import ConjunctionFeatures
 from synth.queries.group import Counts, QueryGroup
-from synth.spec.memory import KEPT_PLANS
-from synth.spec.population import Protection
-from synth.spec.schema import Attribute, Schema
-from synth.spec.sensitivity import Sensitivity, of_predicates
-from synth.spec.workload.conditions import (
-    Conjunction,
-    ConjunctionGroup,
-    columns_of,
-)
 
 if TYPE_CHECKING:
     from synth.models.base import TabularModel

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.schema import Attribute, CategoricalColumn
 from synth.queries.box_counting import Weights, sum_in_boxes
 from synth.queries.condition_arrays import ConditionArrays, Floats, Integers
-from synth.spec.schema import Attribute, CategoricalColumn
 
 Columns = Mapping[str, NDArray[Any]]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from scrim.spec.schema import Attribute
 from synth.queries.box_counting import Weights
 from synth.queries.condition_arrays import ConditionArrays, Flags, Floats, Integers
 from synth.queries.conjunction_sums import ConjunctionSums
-from synth.spec.schema import Attribute
 
 if TYPE_CHECKING:
     from synth.models.base import TabularModel

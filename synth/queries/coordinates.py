@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.spec.schema import Attribute, IntegerColumn, RealColumn
-from synth.spec.workload.halfspaces import coordinates
+from scrim.spec.schema import Attribute, IntegerColumn, RealColumn
+from scrim.spec.workload.halfspaces import coordinates
 
 PLACE, MISSING = 0, 1
 """The coordinates of a number."""

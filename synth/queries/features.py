@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.workload.conditions import Conjunction
 from synth.queries.reading import Reading
-from synth.spec.workload.conditions import Conjunction
 
 
 @dataclass(frozen=True)

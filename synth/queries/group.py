@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.errors import SpecError
+from scrim.spec.population import Protection
+from scrim.spec.schema import Schema
+from scrim.spec.sensitivity import Sensitivity
 from synth.queries.features import Features
-from synth.spec.errors import SpecError
-from synth.spec.population import Protection
-from synth.spec.schema import Schema
-from synth.spec.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from synth.models.base import TabularModel

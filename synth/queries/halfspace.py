@@ -10,16 +10,16 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.checkpoint import checkpoint
 
+from scrim.spec.memory import KEPT_TABLES, MAX_ENTRIES
+from scrim.spec.population import Protection
+from scrim.spec.schema import Attribute, CategoricalColumn, Schema
+from scrim.spec.sensitivity import Sensitivity, of_predicates
+from scrim.spec.workload.halfspaces import HalfspaceGroup
 from synth.queries.coordinates import MISSING, PLACE, coordinate_starts, span_of
 from synth.queries.features import PLACES, Contribution, HalfspaceFeatures
 from synth.queries.group import Counts, QueryGroup
 from synth.queries.halfspace_counting import HalfspaceCounting
 from synth.queries.halfspace_draws import UNIT, WEIGHT, Block, HalfspaceDraws
-from synth.spec.memory import KEPT_TABLES, MAX_ENTRIES
-from synth.spec.population import Protection
-from synth.spec.schema import Attribute, CategoricalColumn, Schema
-from synth.spec.sensitivity import Sensitivity, of_predicates
-from synth.spec.workload.halfspaces import HalfspaceGroup
 
 if TYPE_CHECKING:
     from synth.models.relaxed import RelaxedRows

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.schema import Attribute, CategoricalColumn
+from scrim.spec.workload.halfspaces import coordinates
 from synth.compiled import kept_on_disk
 from synth.queries.coordinates import MISSING, PLACE, coordinate_starts, span_of
 from synth.queries.features import PLACES, place
 from synth.queries.halfspace_draws import Block
 from synth.queries.marginal_counter import ROWS_WORTH_A_THREAD
-from synth.spec.schema import Attribute, CategoricalColumn
-from synth.spec.workload.halfspaces import coordinates
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -12,9 +12,9 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.schema import Attribute
+from scrim.spec.workload.halfspaces import coordinates
 from synth.queries.features import PLACES
-from synth.spec.schema import Attribute
-from synth.spec.workload.halfspaces import coordinates
 
 WEIGHT = 2**24
 """A weight of 1 in fixed point."""

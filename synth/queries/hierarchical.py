@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 import torch
 from numpy.typing import NDArray
 
-from synth.domain import SIZE, at_place
-from synth.queries.features import Features
-from synth.queries.group import QueryGroup
-from synth.queries.hierarchical_counter import GroupSizeCounter, HierarchicalCounter
-from synth.queries.hierarchical_products import products_of
-from synth.queries.marginal import code_labels, joined, summed
-from synth.spec.errors import SpecError
-from synth.spec.population import Protection
-from synth.spec.schema import Schema
-from synth.spec.sensitivity import Sensitivity
-from synth.spec.two_level import LinkedSchema
-from synth.spec.workload.hierarchical import (
+from scrim.spec.errors import SpecError
+from scrim.spec.population import Protection
+from scrim.spec.schema import Schema
+from scrim.spec.sensitivity import Sensitivity
+from scrim.spec.two_level import LinkedSchema
+from scrim.spec.workload.hierarchical import (
     NUMBER_OF_INDIVIDUALS,
     GroupSizesGroup,
     HierarchicalGroup,
     Level,
     as_linked,
 )
+from synth.domain import SIZE, at_place
+from synth.queries.features import Features
+from synth.queries.group import QueryGroup
+from synth.queries.hierarchical_counter import GroupSizeCounter, HierarchicalCounter
+from synth.queries.hierarchical_products import products_of
+from synth.queries.marginal import code_labels, joined, summed
 
 if TYPE_CHECKING:
     from synth.models.group_types import GroupTypes

@@ -10,15 +10,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.population import Protection
+from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.sensitivity import Sensitivity, of_partition
 from synth.domain import Domain
 from synth.queries.features import CellFeatures
 from synth.queries.group import QueryGroup
 from synth.queries.marginal_counter import MarginalCounter
 from synth.queries.marginal_products import products_of
 from synth.queries.reading import Reading
-from synth.spec.population import Protection
-from synth.spec.schema import CategoricalColumn, Schema
-from synth.spec.sensitivity import Sensitivity, of_partition
 
 if TYPE_CHECKING:
     from synth.models.base import TabularModel

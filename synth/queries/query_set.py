@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 
-from synth.domain import Domain
-from synth.queries.binary_tree import BinaryTree
-from synth.queries.conjunction import Conjunctions
-from synth.queries.group import Counts, QueryGroup, Single
-from synth.queries.halfspace import Halfspaces
-from synth.queries.hierarchical import GroupSizes, Hierarchical
-from synth.queries.marginal import Marginal
-from synth.spec.population import Protection
-from synth.spec.schema import Schema
-from synth.spec.sensitivity import Sensitivity
-from synth.spec.workload import (
+from scrim.spec.population import Protection
+from scrim.spec.schema import Schema
+from scrim.spec.sensitivity import Sensitivity
+from scrim.spec.workload import (
     ConjunctionGroup,
     Group,
     GroupSizesGroup,
@@ -28,6 +21,13 @@ from synth.spec.workload import (
     WorkloadItem,
     expand,
 )
+from synth.domain import Domain
+from synth.queries.binary_tree import BinaryTree
+from synth.queries.conjunction import Conjunctions
+from synth.queries.group import Counts, QueryGroup, Single
+from synth.queries.halfspace import Halfspaces
+from synth.queries.hierarchical import GroupSizes, Hierarchical
+from synth.queries.marginal import Marginal
 from synth.table import Table
 
 if TYPE_CHECKING:

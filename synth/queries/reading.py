@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn
-from synth.spec.workload.binary_tree import at_level, level_name
+from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn
+from scrim.spec.workload.binary_tree import at_level, level_name
 
 
 @dataclass(frozen=True)

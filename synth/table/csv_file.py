@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from synth.spec.schema import Schema
+from scrim.spec.schema import Schema
 from synth.table.bytestream import (
     MAX_UNPACKED_BYTES,
     Destination,

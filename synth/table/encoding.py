@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from synth.spec.schema import (
+from scrim.spec.schema import (
     Attribute,
     CategoricalColumn,
     Column,

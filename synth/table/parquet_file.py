@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synth.spec.schema import Schema
+from scrim.spec.schema import Schema
 from synth.table.bytestream import MAX_UNPACKED_BYTES, opened, refuse_unpacked
 from synth.table.cells import longest_text
 from synth.table.chunk import Chunk, TableError

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from synth.spec.schema import Attribute, IdentifierColumn, Schema
-from synth.spec.two_level import LinkedSchema
+from scrim.spec.schema import Attribute, IdentifierColumn, Schema
+from scrim.spec.two_level import LinkedSchema
 from synth.table.chunk import (
     Array,
     Chunk,

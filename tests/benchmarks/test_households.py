@@ -34,8 +34,8 @@ from benchmarks.households.sets import (
     TwoLevelProblem,
     protection_of,
 )
-from synth.spec.two_level import TwoLevelSchema
-from synth.spec.workload import Hierarchical
+from scrim.spec.two_level import TwoLevelSchema
+from scrim.spec.workload import Hierarchical
 from synth.table.linking import number_keys
 
 LARGEST = 3

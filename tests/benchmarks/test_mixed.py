@@ -20,7 +20,7 @@ from benchmarks.mixed.sets import SETS, all_questions
 from benchmarks.mixed.studies import crossover, downstream, figure_1, speed
 from benchmarks.mixed.studies.logistic import LogisticRegression, f1_score, features_of
 from benchmarks.mixed.studies.plain import PlainLoss
-from synth.spec.schema import Schema
+from scrim.spec.schema import Schema
 from synth.table import Table
 
 CODES = {

@@ -14,7 +14,7 @@ from benchmarks.products.claims import check_claims
 from benchmarks.products.overview import overview, write_overview
 from benchmarks.products.report import write_report
 from benchmarks.products.sets import COMPARISONS, all_marginals, named, random_marginals
-from synth.spec.mechanism import MECHANISMS
+from scrim.spec.mechanism import MECHANISMS
 from synth.table import Table
 from tests.support import coded_schema
 

@@ -9,12 +9,12 @@ from uuid import UUID
 import psycopg
 from sqlalchemy import make_url
 
+from scrim.spec.budget import Budget
 from service.config import Settings
 from service.embedded import PostgresServer, ValkeyServer
 from service.embedded.binaries import find_postgres
 from service.embedded.postgres import DATABASE
 from service.upkeep import commands
-from synth.spec.budget import Budget
 from tests.e2e.pages import Surroundings
 from tests.service.api.support import serving
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from scrim.spec.release import ReleaseRequest, ReleaseSpec
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import TwoLevelSchema
 from service.errors import Problem
-from synth.spec.release import ReleaseRequest, ReleaseSpec
-from synth.spec.schema import Schema
-from synth.spec.two_level import TwoLevelSchema
 from tests.documents import DOCUMENTS, NOTEBOOKS, ROOT, Block, blocks, cells, name_of
 from tests.e2e.installation import operating
 from tests.e2e.left_behind import LEFT_BEHIND

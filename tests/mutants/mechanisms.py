@@ -6,20 +6,20 @@ MECHANISMS = "tests/synth/test_mechanism_contract.py"
 VAULT = "tests/synth/privacy/test_vault.py"
 REPLAY = "tests/synth/privacy/test_replay.py"
 EMPTY = f"{REPLAY}::test_nor_does_it_show_that_a_table_is_empty"
-PLAN = "tests/synth/spec/test_plan.py"
+PLAN = "tests/scrim/spec/test_plan.py"
 GAMES = "tests/synth/mechanisms/test_games.py"
 
 MUTANTS = (
     Mutant(
         "k is not counted in the division of the budget",
-        "synth/spec/mechanism/adaptive.py",
+        "scrim/spec/mechanism/adaptive.py",
         "// (rounds * per_round)",
         "// rounds",
         (f"{PLAN}::test_every_operation_of_a_job_fits_into_its_budget",),
     ),
     Mutant(
         "stacking ignored: every marginal gets the whole budget",
-        "synth/spec/mechanism/base.py",
+        "scrim/spec/mechanism/base.py",
         "math.floor(weight / whole * units)",
         "math.floor(weight * units)",
         (
@@ -42,14 +42,14 @@ MUTANTS = (
     ),
     Mutant(
         "(t-1) dropped from the division of a game's budget",
-        "synth/spec/mechanism/game.py",
+        "scrim/spec/mechanism/game.py",
         "units // (per_round * max(1, squares_below(rounds)))",
         "units // (per_round * rounds)",
         (f"{GAMES}::test_every_draw_costs_what_was_planned_whatever_number_of_rows_was_measured",),
     ),
     Mutant(
         "the draws of a round are not counted in the division of a game's budget",
-        "synth/spec/mechanism/game.py",
+        "scrim/spec/mechanism/game.py",
         "units // (per_round * max(1, squares_below(rounds)))",
         "units // max(1, squares_below(rounds))",
         (f"{GAMES}::test_every_draw_costs_what_was_planned_whatever_number_of_rows_was_measured",),
@@ -72,7 +72,7 @@ MUTANTS = (
     ),
     Mutant(
         "screening is not set aside from the budget",
-        "synth/spec/plan.py",
+        "scrim/spec/plan.py",
         "mechanism = units - row_count - screen - certify",
         "mechanism = units - row_count - certify",
         ("tests/synth/test_screen.py::test_a_share_that_buys_nothing_is_refused",),

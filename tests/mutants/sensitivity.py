@@ -11,21 +11,21 @@ MIXED = f"{MIXTURE}::test_no_neighbour_moves_it_by_more_than_its_price_covers"
 MUTANTS = (
     Mutant(
         "the number of rows a unit may own is ignored",
-        "synth/spec/population.py",
+        "scrim/spec/population.py",
         "return self.max_rows_per_person or self.max_household_size or 1",
         "return 1",
         (f"{DECLARED}[a-person-add_remove]",),
     ),
     Mutant(
         "replace-one priced as add/remove",
-        "synth/spec/sensitivity.py",
+        "scrim/spec/sensitivity.py",
         'moved = 2 if protection.relation == "replace_one" else 1',
         "moved = 1",
         (f"{DECLARED}[a-row-replace_one]",),
     ),
     Mutant(
         "the number of rows treated as public",
-        "synth/spec/population.py",
+        "scrim/spec/population.py",
         'return self.rows - 1 if self.relation == "replace_one" else self.rows',
         "return 0",
         (f"{OPERATION}[rows-row-add_remove]",),
@@ -44,14 +44,14 @@ MUTANTS = (
     ),
     Mutant(
         "the levels of a tree are not stacked",
-        "synth/spec/workload/binary_tree.py",
+        "scrim/spec/workload/binary_tree.py",
         "of_partition(CELLS_OF_A_TABLE, protection).stacked(self.table_count(schema))",
         "of_partition(CELLS_OF_A_TABLE, protection)",
         (f"{OPERATION}[measure a tree-row-add_remove]",),
     ),
     Mutant(
         "predicates are not stacked",
-        "synth/spec/sensitivity.py",
+        "scrim/spec/sensitivity.py",
         "l2_squared=count * rows**2",
         "l2_squared=rows**2",
         (DECLARED,),

@@ -10,21 +10,21 @@ PERSON = f"{TWO_LEVEL}::test_a_person_moves_what_their_rows_are_priced_for"
 MUTANTS = (
     Mutant(
         "groups: M is ignored where individuals are counted",
-        "synth/spec/workload/hierarchical.py",
+        "scrim/spec/workload/hierarchical.py",
         "    individuals = schema.max_group_size\n",
         "    individuals = 1\n",
         (f"{HOUSEHOLD}[2-3-add_remove]",),
     ),
     Mutant(
         "groups: M is ignored where groups are counted",
-        "synth/spec/workload/hierarchical.py",
+        "scrim/spec/workload/hierarchical.py",
         "moved = min(2 * min(schema.max_group_size, kinds), cells)",
         "moved = min(2, cells)",
         (f"{HOUSEHOLD}[2-3-replace_one]",),
     ),
     Mutant(
         "groups: whoever joins a full group displaces nobody",
-        "synth/spec/workload/hierarchical.py",
+        "scrim/spec/workload/hierarchical.py",
         "    if kinds > 1:\n        return _moved_by_each(protection, cells=2)",
         '    if kinds > 1 and protection.relation == "replace_one":\n'
         "        return _moved_by_each(protection, cells=2)",
@@ -39,14 +39,14 @@ MUTANTS = (
     ),
     Mutant(
         "individuals of households are priced as one row",
-        "synth/spec/two_level.py",
+        "scrim/spec/two_level.py",
         'fields["max_household_size"] = 1 if table == "groups" else schema.max_group_size',
         'fields["max_household_size"] = 1',
         (f"{ALONE}[individuals-add_remove]",),
     ),
     Mutant(
         "one table alone: every unit is taken to own a row there",
-        "synth/spec/population.py",
+        "scrim/spec/population.py",
         "        return self.rows\n\n\nclass Population",
         "        return super().row_count_sensitivity\n\n\nclass Population",
         (f"{ALONE}[groups-replace_one]",),

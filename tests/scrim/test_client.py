@@ -11,9 +11,9 @@ import pytest
 from scrim import DamagedDownload, DatasetRejected, ReleaseFailed, UnusableInput, WaitedTooLong
 from scrim.events import EventReader
 from scrim.records import Population, Progress
-from synth.spec.release import ReleaseRequest
-from synth.spec.schema import Schema
-from synth.spec.workload import Marginals, Ranges
+from scrim.spec.release import ReleaseRequest
+from scrim.spec.schema import Schema
+from scrim.spec.workload import Marginals, Ranges
 from tests.scrim.support import (
     DATASET,
     POPULATION,
@@ -187,7 +187,7 @@ class TestUploadInOneCall:
 
 
 class TestModels:
-    """Everything may be given as models of synth.spec."""
+    """Everything may be given as models of scrim.spec."""
 
     def test_a_release(self) -> None:
         script = Script(answer(RELEASE, 202))

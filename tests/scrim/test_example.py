@@ -12,11 +12,11 @@ from scrim.comparison import Share, contains, read_answers, read_rows, table_wit
 from scrim.demo import SHARES, UNPLANNED, release_body
 from scrim.example import COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions, write_example
 from scrim.records import Answer
-from synth.spec.budget import UNITS_PER_RHO
-from synth.spec.plan import plan
-from synth.spec.population import Protection
-from synth.spec.release import ReleaseRequest
-from synth.spec.schema import CategoricalColumn, Schema
+from scrim.spec.budget import UNITS_PER_RHO
+from scrim.spec.plan import plan
+from scrim.spec.population import Protection
+from scrim.spec.release import ReleaseRequest
+from scrim.spec.schema import CategoricalColumn, Schema
 
 MOST_CELLS = 2_000_000
 

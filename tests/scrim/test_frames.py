@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scrim import UnusableInput
-from synth.spec.schema import Schema
-from synth.spec.two_level import TwoLevelSchema
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import TwoLevelSchema
 from synth.table import Chunk, write_parquet
 from synth.table.linking import unlink
 from tests.scrim.support import DATASET, RELEASE, SCHEMA, Script, answer, problem

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from scrim import UnusableInput
 from scrim.schema import REVIEW, Proposal, from_code_book, propose
-from synth.spec.schema import CategoricalColumn, IntegerColumn, RealColumn, Schema
+from scrim.spec.schema import CategoricalColumn, IntegerColumn, RealColumn, Schema
 
 ROWS = 200
 CELLS: dict[str, list[Any]] = {

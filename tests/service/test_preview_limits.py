@@ -7,17 +7,17 @@ from uuid import UUID
 import pytest
 from pydantic import ValidationError
 
+from scrim.spec.budget import UNITS_PER_RHO
+from scrim.spec.choice import resolve
+from scrim.spec.errors import SpecError
+from scrim.spec.mechanism import MECHANISMS
+from scrim.spec.release import AskedRelease
+from scrim.spec.schema import Schema
+from scrim.spec.subject import Subject
+from scrim.spec.workload import Marginals, TreeGroup, expand
+from scrim.spec.workload.groups import MAX_COMBINATIONS
 from service.ledger.records import Account
 from service.releases.forecast import forecast
-from synth.spec.budget import UNITS_PER_RHO
-from synth.spec.choice import resolve
-from synth.spec.errors import SpecError
-from synth.spec.mechanism import MECHANISMS
-from synth.spec.release import AskedRelease
-from synth.spec.schema import Schema
-from synth.spec.subject import Subject
-from synth.spec.workload import Marginals, TreeGroup, expand
-from synth.spec.workload.groups import MAX_COMBINATIONS
 from tests.support import ADD_REMOVE, coded_schema
 
 HUNDRED = coded_schema({**{f"c{i}": 3 for i in range(99)}, "wide": 10_000})

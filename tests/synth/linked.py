@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from scrim.spec.population import Protection
+from scrim.spec.two_level import LinkedSchema, TwoLevelSchema
 from synth.queries import GroupSizes, Hierarchical, QueryGroup
-from synth.spec.population import Protection
-from synth.spec.two_level import LinkedSchema, TwoLevelSchema
 from synth.table import Table
 from synth.table.encoding import attribute_codec
 from synth.table.linking import number_keys

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
+from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.workload.conditions import Condition, HasCode, InInterval
 from synth.domain import Domain
 from synth.models.relaxed import RelaxedRows
 from synth.queries import QueryGroup
 from synth.queries.coordinates import span_of
 from synth.queries.features import CellFeatures, ConjunctionFeatures, Features, HalfspaceFeatures
-from synth.spec.schema import CategoricalColumn, Schema
-from synth.spec.workload.conditions import Condition, HasCode, InInterval
 from synth.table import Table, store_numbers
 
 SCHEMA = Schema.model_validate(

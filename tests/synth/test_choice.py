@@ -2,10 +2,10 @@
 
 import pytest
 
+from scrim.spec.choice import resolve
+from scrim.spec.release import AskedRelease
 from synth.privacy.journal import MemoryJournal
 from synth.run import run
-from synth.spec.choice import resolve
-from synth.spec.release import AskedRelease
 from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows
 
 SIZES = {"a": 2, "b": 3, "c": 2}

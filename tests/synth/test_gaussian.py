@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from scrim.spec.errors import SpecError
+from scrim.spec.population import Protection
 from synth.domain import Domain
 from synth.models.noisy_marginals import NoisyMarginal, NoisyMarginals
 from synth.queries import Marginal, QuerySet, compile_workload
 from synth.run import run
-from synth.spec.errors import SpecError
-from synth.spec.population import Protection
 from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table, random_rows, release
 
 SIZES = {"a": 2, "b": 3, "c": 4}

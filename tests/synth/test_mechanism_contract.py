@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scrim.spec.mechanism import MECHANISMS as CATALOGUE
+from scrim.spec.population import Protection
+from scrim.spec.release import ReleaseSpec
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import LinkedSchema
 from synth.privacy.accountant import BudgetExceeded
 from synth.privacy.journal import JournalMismatch, MemoryJournal, Operation
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_workload
 from synth.run import Release, run
-from synth.spec.mechanism import MECHANISMS as CATALOGUE
-from synth.spec.population import Protection
-from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Schema
-from synth.spec.two_level import LinkedSchema
 from synth.table import Chunk, Table
 from synth.table.linking import starts_of_groups
 from tests.support import (

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scrim.spec.errors import SpecError
+from scrim.spec.plan import plan
+from scrim.spec.population import Protection
+from scrim.spec.release import ReleaseSpec
+from scrim.spec.schema import Schema
 from synth.models.released import ReleasedModel
 from synth.privacy.journal import MemoryJournal
 from synth.queries import compile_workload
 from synth.run import Release, run
-from synth.spec.errors import SpecError
-from synth.spec.plan import plan
-from synth.spec.population import Protection
-from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Schema
 from synth.table import Table, store_numbers
 
 pytestmark = pytest.mark.random

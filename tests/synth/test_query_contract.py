@@ -12,14 +12,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.models.graphical import GraphicalModel
-from synth.models.histogram import Histogram
-from synth.models.product import ProductMixture
-from synth.models.relaxed import RelaxedRows
-from synth.models.support import Support
-from synth.queries import Conjunctions, QueryGroup, QuerySet, Single, compile_groups
-from synth.spec.errors import SpecError
-from synth.spec.workload import (
+from scrim.spec.errors import SpecError
+from scrim.spec.workload import (
     BinaryTree,
     Group,
     Halfspaces,
@@ -28,6 +22,12 @@ from synth.spec.workload import (
     Ranges,
     expand,
 )
+from synth.models.graphical import GraphicalModel
+from synth.models.histogram import Histogram
+from synth.models.product import ProductMixture
+from synth.models.relaxed import RelaxedRows
+from synth.models.support import Support
+from synth.queries import Conjunctions, QueryGroup, QuerySet, Single, compile_groups
 from synth.table import Table, store_numbers
 from tests.support import PROTECTIONS
 from tests.synth.query_reference import (

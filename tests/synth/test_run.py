@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
+from scrim.spec.budget import epsilon_of_units
+from scrim.spec.errors import DomainTooLarge, SpecError
+from scrim.spec.release import ReleaseSpec
+from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.models.histogram import Histogram
 from synth.models.released import ReleasedModel
 from synth.queries import compile_workload
 from synth.run import run
-from synth.spec.budget import epsilon_of_units
-from synth.spec.errors import DomainTooLarge, SpecError
-from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Schema
 from synth.table import Table, read_csv, write_csv
 from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table, random_rows, release
 

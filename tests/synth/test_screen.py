@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from scrim.spec.errors import PublicDataTooFar, SpecError
+from scrim.spec.plan import plan
+from scrim.spec.release import ReleaseSpec
+from scrim.spec.schema import Schema
 from synth.privacy.journal import MemoryJournal
 from synth.run import Progress, run
-from synth.spec.errors import PublicDataTooFar, SpecError
-from synth.spec.plan import plan
-from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Schema
 from synth.table import Table
 from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows, release
 

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import LinkedSchema, TwoLevelSchema
 from service.storage import open_storage
 from synth.models.released import AnswerTable
 from synth.run import run
-from synth.spec.schema import Schema
-from synth.spec.two_level import LinkedSchema, TwoLevelSchema
 from synth.table import Chunk, draw_values
 from synth.table.linking import draw_groups, unlink
 from tests.support import ADD_REMOVE, coded_schema, coded_table, release

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 
+from scrim.spec.errors import SpecError
 from service.context import Context
 from synth.models.released import ReleasedModel
 from synth.privacy.journal import Operation
-from synth.spec.errors import SpecError
 from synth.table import Chunk
 from tests.worker.support import Stack
 from worker import lease, releases, reporting

@@ -14,16 +14,16 @@ from uuid import UUID
 import numpy as np
 import pytest
 
+from scrim.spec.population import Protection
+from scrim.spec.schema import Schema
+from scrim.spec.subject import Subject, subject_of
+from scrim.spec.two_level import LinkedSchema, TwoLevelSchema
+from scrim.spec.workload import NUMBER_OF_GROUPS, NUMBER_OF_INDIVIDUALS, expand
 from service.datasets import service as datasets
 from synth.models.support import Support
 from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_groups, compile_workload
-from synth.spec.population import Protection
-from synth.spec.schema import Schema
-from synth.spec.subject import Subject, subject_of
-from synth.spec.two_level import LinkedSchema, TwoLevelSchema
-from synth.spec.workload import NUMBER_OF_GROUPS, NUMBER_OF_INDIVIDUALS, expand
 from synth.table import Table, draw_values
 from tests.support import release
 from tests.synth.replay import check_replay, unpriced, watch

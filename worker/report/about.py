@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from synth.spec.choice import Choice
-from synth.spec.population import Protection
-from synth.spec.release import ReleaseSpec
+from scrim.spec.choice import Choice
+from scrim.spec.population import Protection
+from scrim.spec.release import ReleaseSpec
 from worker.report.balance import Balance
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
-from synth.spec.two_level import LinkedSchema
+from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
+from scrim.spec.two_level import LinkedSchema
 from synth.table import Chunk, Table
 from synth.table.linking import starts_of_groups
 

@@ -8,7 +8,7 @@ Kairouz, Oh, Viswanath 2015). zCDP gives an epsilon for every delta, and all of 
 
 import math
 
-from synth.spec.budget import epsilon_of_units
+from scrim.spec.budget import epsilon_of_units
 
 WRONG = (0.01, 0.05, 0.10)
 """How often a guess may be wrong about somebody who is not there."""

@@ -12,11 +12,11 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from scrim.spec.budget import epsilon_of_units
+from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.two_level import LinkedSchema
+from scrim.spec.workload.bins import has_bin_for_each_number
 from synth.run import Release
-from synth.spec.budget import epsilon_of_units
-from synth.spec.schema import CategoricalColumn, Schema
-from synth.spec.two_level import LinkedSchema
-from synth.spec.workload.bins import has_bin_for_each_number
 from synth.table.linking import starts_of_groups
 from worker.report import svg, texts, words
 from worker.report.about import About

@@ -12,10 +12,10 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.schema import Schema
 from synth.door import Measurement
 from synth.models.released import ReleasedModel
 from synth.queries import Conjunctions, QueryGroup, QuerySet, Single
-from synth.spec.schema import Schema
 
 SHOWN = 10
 """How many of the worst are listed."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from synth.spec.budget import UNITS_PER_RHO
+from scrim.spec.budget import UNITS_PER_RHO
 
 _UNSEEN = frozenset("\u00ad\u061c\u180e\u200b\u200e\u200f\u2060\ufeff") | frozenset(
     chr(code)

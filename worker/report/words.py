@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synth.spec.mechanism import MechanismSpec
-from synth.spec.population import Protection
-from synth.spec.schema import Schema
-from synth.spec.workload import (
+from scrim.spec.mechanism import MechanismSpec
+from scrim.spec.population import Protection
+from scrim.spec.schema import Schema
+from scrim.spec.workload import (
     BinaryTree,
     GroupSizes,
     Halfspaces,

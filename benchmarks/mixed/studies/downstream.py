@@ -15,8 +15,8 @@ from benchmarks.data import DataSet
 from benchmarks.mixed.findings import Case, Findings, Found, Study, measure_cases
 from benchmarks.mixed.sets import ADAPTIVE, HALFSPACES, ONE_SHOT, SEED, STATE
 from benchmarks.mixed.studies.logistic import LogisticRegression, f1_score, features_of, labels_of
+from scrim.spec.release import ReleaseSpec
 from synth.run import run
-from synth.spec.release import ReleaseSpec
 from synth.table import Table
 
 ABOUT = """\

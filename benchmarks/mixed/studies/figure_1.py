@@ -12,10 +12,10 @@ from benchmarks.comparison.summary import Estimate
 from benchmarks.comparison.tables import Figures
 from benchmarks.data import DataSet
 from benchmarks.mixed.findings import Case, Findings, Found, Study, measure_cases
+from scrim.spec.release import ReleaseSpec
+from scrim.spec.schema import Schema
 from synth.queries import compile_workload
 from synth.run import run
-from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Schema
 from synth.table import Table
 
 ABOUT = """\

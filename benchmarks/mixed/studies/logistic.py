@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from synth.spec.schema import CategoricalColumn, Schema
+from scrim.spec.schema import CategoricalColumn, Schema
 from synth.table import Table
 
 STEPS = 100

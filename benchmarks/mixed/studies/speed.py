@@ -12,10 +12,10 @@ from benchmarks.data import ADULT_COLUMNS, DataSet, adult
 from benchmarks.mixed.findings import Case, Findings, Found, Study, measure_cases
 from benchmarks.mixed.sets import SEED
 from benchmarks.mixed.studies.plain import seconds_per_candidate
+from scrim.spec.schema import Schema
+from scrim.spec.workload import Halfspaces, Marginals, Prefixes, WorkloadItem
 from synth.genetic import GeneticSearch
 from synth.queries import compile_workload
-from synth.spec.schema import Schema
-from synth.spec.workload import Halfspaces, Marginals, Prefixes, WorkloadItem
 from synth.table import Table
 
 ABOUT = """\

@@ -18,6 +18,7 @@ from fastapi import FastAPI
 from pydantic import ValidationError
 from sqlalchemy import inspect, text
 
+from scrim.spec.release import ReleaseRequest
 from service.app import create_app
 from service.config import Settings
 from service.db import migrate, open_engine
@@ -25,7 +26,6 @@ from service.doorbell import QUEUES
 from service.embedded import PostgresServer, ValkeyServer, wait_until
 from service.ledger.errors import DatabaseBehind
 from service.logging import build_logger
-from synth.spec.release import ReleaseRequest
 from tests.databases import create_database
 from tests.patience import PATIENCE
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from scrim.spec.budget import rho_of_units, units_of_epsilon
 from service.ledger.endpoints import EntryView
 from service.ledger.records import AuditEntry
-from synth.spec.budget import rho_of_units, units_of_epsilon
 
 from .support import Api, pages, problem
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import redis
 
+from scrim.spec.budget import epsilon_of_units
 from service.doorbell import JOBS
 from service.embedded import ValkeyServer
 from service.ledger import repository as ledger
 from service.ledger.records import Operation
 from service.releases import progress
-from synth.spec.budget import epsilon_of_units
 
 from .support import LEASE_SECONDS, Api, pages, problem, release_body
 

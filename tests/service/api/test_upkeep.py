@@ -16,6 +16,7 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import make_url, text
 
+from scrim.spec.budget import rho_of_units
 from service.__main__ import main
 from service.config import Settings
 from service.context import open_context
@@ -26,7 +27,6 @@ from service.ledger import repository as ledger
 from service.ledger.errors import AnchorMissing, DatabaseBehind
 from service.logging import build_logger
 from service.master_key import check_master_key
-from synth.spec.budget import rho_of_units
 from tests.databases import create_database
 
 from .support import (

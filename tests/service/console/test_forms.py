@@ -7,6 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from scrim.spec.budget import epsilon_of_units
+from scrim.spec.mechanism import MECHANISMS
+from scrim.spec.schema import Schema
+from scrim.spec.workload import WorkloadItem
 from service.console import release_form, schema_form
 from service.console.fields import fields_of, filled, shown, values_of
 from service.console.forms import Form, number, parsed_json, repeat_key
@@ -18,10 +22,6 @@ from service.console.words import (
     describe_workload,
 )
 from service.errors import IdempotencyKeyReused, Invalid, Problem
-from synth.spec.budget import epsilon_of_units
-from synth.spec.mechanism import MECHANISMS
-from synth.spec.schema import Schema
-from synth.spec.workload import WorkloadItem
 
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=1, max_size=12)
 LINES = NAMES.filter(lambda text: text.splitlines() == [text] and text.strip() == text)

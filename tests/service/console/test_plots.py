@@ -4,9 +4,9 @@ from itertools import product
 
 import pytest
 
+from scrim.spec.schema import Schema
 from service.console.plots import MOST_BARS, plot, plots_of
 from service.releases.schemas import ModelAnswer
-from synth.spec.schema import Schema
 
 SCHEMA = Schema.model_validate(
     {

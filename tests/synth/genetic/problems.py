@@ -7,12 +7,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from scrim.spec.schema import Schema
+from scrim.spec.workload import BinaryTree, Halfspaces, Marginals, Prefixes, Ranges, WorkloadItem
 from synth.genetic.candidates import Candidates, new_candidates
 from synth.genetic.evaluation import Evaluation, evaluate, keep, score
 from synth.genetic.parts import parts_of
 from synth.queries import QuerySet, compile_workload
-from synth.spec.schema import Schema
-from synth.spec.workload import BinaryTree, Halfspaces, Marginals, Prefixes, Ranges, WorkloadItem
 from synth.table import Table, store_numbers
 
 Floats = NDArray[np.float64]

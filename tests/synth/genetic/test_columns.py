@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numba import njit
 
+from scrim.spec.schema import Schema
 from synth.genetic.columns import MISSING_SHARE, Columns, draw_value, new_columns, place_of
-from synth.spec.schema import Schema
 from synth.table import Table, store_numbers
 from tests.synth.genetic.problems import SCHEMA, Floats
 

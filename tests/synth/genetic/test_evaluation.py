@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from scrim.spec.workload.conditions import HasCode, InInterval, IsMissing
 from synth.genetic.evaluation import Evaluation, evaluate
 from synth.genetic.parts import Parts, parts_of
 from synth.genetic.tally import loss_of
 from synth.queries import QuerySet
 from synth.queries.features import Contribution, HalfspaceFeatures
-from synth.spec.workload.conditions import HasCode, InInterval, IsMissing
 from tests.synth.genetic.problems import (
     NAMES,
     SCHEMA,
@@ -123,7 +123,7 @@ class TestParts:
 
 
 class TestConjunctions:
-    """Edges of intervals, as synth/spec/workload/conditions.py defines them."""
+    """Edges of intervals, as scrim/spec/workload/conditions.py defines them."""
 
     @pytest.mark.parametrize(
         ("conjunction", "matching"),

@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from scrim.spec.workload import Marginals, Prefixes
 from synth.genetic import GeneticSearch, search
 from synth.queries import QuerySet, compile_workload
-from synth.spec.workload import Marginals, Prefixes
 from synth.table import Table, store_numbers
 from tests.synth.genetic.problems import (
     NAMES,

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from scrim.spec.schema import IntegerColumn, RealColumn
 from synth.genetic.parts import Parts
 from synth.genetic.start import follow_shares, measured_shares
 from synth.queries.reading import Reading
-from synth.spec.schema import IntegerColumn, RealColumn
 from tests.synth.genetic.problems import SCHEMA, Floats, random_rows
 
 COLOUR, SEX, AGE, CHILDREN = (

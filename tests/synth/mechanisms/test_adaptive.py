@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from scrim.spec.budget import UNITS_PER_RHO
+from scrim.spec.mechanism import AdaptiveSpec, AnnealedRounds, Mwem, RapSoftmax
+from scrim.spec.workload import Group, MarginalGroup
 from synth.domain import Domain
 from synth.door import Measurement, TotalError
 from synth.mechanisms.adaptive import adaptive_measurements, beyond_noise
@@ -17,9 +20,6 @@ from synth.mechanisms.base import Job
 from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_groups
-from synth.spec.budget import UNITS_PER_RHO
-from synth.spec.mechanism import AdaptiveSpec, AnnealedRounds, Mwem, RapSoftmax
-from synth.spec.workload import Group, MarginalGroup
 from tests.support import REPLACE_ONE, coded_schema, coded_table
 
 SIZES = {"a": 2, "b": 3, "c": 4}

@@ -9,6 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrim.spec.budget import UNITS_PER_RHO, rho_of_units
+from scrim.spec.errors import SpecError
+from scrim.spec.mechanism import Draws
+from scrim.spec.mechanism.game import even_draws, growing_draws, squares_below
+from scrim.spec.plan import plan
+from scrim.spec.population import Protection
+from scrim.spec.release import ReleaseSpec
 from synth.domain import Domain
 from synth.mechanisms import query_gan
 from synth.mechanisms.best_response import BestResponses
@@ -20,13 +27,6 @@ from synth.privacy.journal import MemoryJournal
 from synth.privacy.noise import FIXED_POINT
 from synth.queries import compile_workload
 from synth.run import Release, run
-from synth.spec.budget import UNITS_PER_RHO, rho_of_units
-from synth.spec.errors import SpecError
-from synth.spec.mechanism import Draws
-from synth.spec.mechanism.game import even_draws, growing_draws, squares_below
-from synth.spec.plan import plan
-from synth.spec.population import Protection
-from synth.spec.release import ReleaseSpec
 from tests.support import (
     ADD_REMOVE,
     PROTECTIONS,

@@ -7,6 +7,10 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from scrim.spec.budget import UNITS_PER_RHO
+from scrim.spec.mechanism import GemPub
+from scrim.spec.plan import plan
+from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.mechanisms import gem_pub
 from synth.mechanisms.base import Job
@@ -15,10 +19,6 @@ from synth.models.support import Support
 from synth.privacy.journal import MemoryJournal
 from synth.queries import Marginal, QuerySet, compile_groups, compile_workload
 from synth.run import Release, run
-from synth.spec.budget import UNITS_PER_RHO
-from synth.spec.mechanism import GemPub
-from synth.spec.plan import plan
-from synth.spec.schema import Schema
 from synth.table import Table
 from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows, release
 

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scrim.spec.budget import UNITS_PER_RHO
+from scrim.spec.errors import SpecError
+from scrim.spec.plan import plan
+from scrim.spec.triangulation import model_cells
 from synth.models.graphical import GraphicalModel
 from synth.privacy.journal import MemoryJournal
 from synth.run import Release, run
-from synth.spec.budget import UNITS_PER_RHO
-from synth.spec.errors import SpecError
-from synth.spec.plan import plan
-from synth.spec.triangulation import model_cells
 from tests.support import REPLACE_ONE, coded_schema, coded_table, release
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 3}

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scrim.spec.mechanism import OneShot, Plan, PrivateGsd, Rounds
+from scrim.spec.workload import Halfspaces, MarginalGroup, Marginals, Prefixes, WorkloadItem
 from synth.domain import Domain
 from synth.door import Measurement
 from synth.mechanisms.base import Job
@@ -14,8 +16,6 @@ from synth.models.rows import Rows
 from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import Marginal, QuerySet, Single, compile_workload
-from synth.spec.mechanism import OneShot, Plan, PrivateGsd, Rounds
-from synth.spec.workload import Halfspaces, MarginalGroup, Marginals, Prefixes, WorkloadItem
 from synth.table import Table
 from tests.support import ADD_REMOVE, coded_schema, coded_table
 from tests.synth.genetic.problems import SCHEMA, Floats, chunk_of, random_rows

@@ -8,6 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.mechanism import RelaxedProjection
 from synth.domain import Domain
 from synth.door import Measurement
 from synth.mechanisms.h_gem import GroupLearner
@@ -21,7 +22,6 @@ from synth.mechanisms.projection import (
 )
 from synth.models.generators import SoftmaxTable
 from synth.queries import Marginal, QueryGroup, QuerySet, Single
-from synth.spec.mechanism import RelaxedProjection
 
 CPU = torch.device("cpu")
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrim.spec.mechanism import AnnealedRounds, Rounds
+from scrim.spec.workload import MarginalGroup
 from synth.door import Door
 from synth.mechanisms.schedule import Share, schedule_of
 from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_groups
-from synth.spec.mechanism import AnnealedRounds, Rounds
-from synth.spec.workload import MarginalGroup
 from tests.support import REPLACE_ONE, coded_schema, coded_table
 
 SCHEMA = coded_schema({"a": 2, "b": 3})

@@ -4,6 +4,16 @@ import numpy as np
 import pytest
 import torch
 
+from scrim.spec.errors import SpecError
+from scrim.spec.two_level import LinkedSchema
+from scrim.spec.workload import (
+    NUMBER_OF_INDIVIDUALS,
+    GroupSizes,
+    GroupSizesGroup,
+    Hierarchical,
+    HierarchicalGroup,
+    Marginals,
+)
 from synth.domain import SIZE, domain_of_groups
 from synth.door import Measurement
 from synth.mechanisms.projection import one_way_shares
@@ -13,16 +23,6 @@ from synth.models.households import Households
 from synth.models.product import ProductMixture
 from synth.models.released import ReleasedModel
 from synth.queries import QuerySet, compile_groups, compile_workload
-from synth.spec.errors import SpecError
-from synth.spec.two_level import LinkedSchema
-from synth.spec.workload import (
-    NUMBER_OF_INDIVIDUALS,
-    GroupSizes,
-    GroupSizesGroup,
-    Hierarchical,
-    HierarchicalGroup,
-    Marginals,
-)
 from synth.table import Table
 from tests.synth.linked import two_level_schema
 

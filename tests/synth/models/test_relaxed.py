@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from scrim.spec.schema import Schema
 from synth.models.relaxed import RelaxedRows
 from synth.queries.reading import Reading
-from synth.spec.schema import Schema
 
 SCHEMA = Schema.model_validate(
     {

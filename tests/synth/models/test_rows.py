@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from scrim.spec.schema import Schema
+from scrim.spec.workload import Marginals, Ranges
 from synth.models.released import ReleasedModel
 from synth.models.rows import Rows
 from synth.queries import compile_workload
-from synth.spec.schema import Schema
-from synth.spec.workload import Marginals, Ranges
 from synth.table import Chunk, Table, store_numbers
 
 SCHEMA = Schema.model_validate(

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from scrim.spec.budget import UNITS_PER_RHO, epsilon_of_units
+from scrim.spec.mechanism import MECHANISMS as CATALOGUE
+from scrim.spec.mechanism import Setting
+from scrim.spec.population import Protection
+from scrim.spec.workload import expand
 from synth.mechanisms import RUNNERS
 from synth.mechanisms.base import Job
 from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import compile_workload
-from synth.spec.budget import UNITS_PER_RHO, epsilon_of_units
-from synth.spec.mechanism import MECHANISMS as CATALOGUE
-from synth.spec.mechanism import Setting
-from synth.spec.population import Protection
-from synth.spec.workload import expand
 from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table, domain_of, release
 from tests.synth.linked import household, linked_table, two_level_schema
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import OptimizeResult, linprog
 
+from scrim.spec.population import Protection
 from synth.domain import Domain
 from synth.models.support import Support
 from synth.privacy import mixture, noise
@@ -19,7 +20,6 @@ from synth.privacy.mixture import GAP, Search, best_mixture_error
 from synth.privacy.noise import FIXED_POINT
 from synth.privacy.vault import Vault
 from synth.queries import Marginal, QuerySet
-from synth.spec.population import Protection
 from tests.support import PROTECTIONS, coded_schema, coded_table, random_rows
 from tests.synth.privacy.test_sensitivity import ALL, CELLS, SCHEMA, Recorder, Rows, neighbours
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from scrim.spec.budget import UNITS_PER_RHO
 from synth.privacy import noise
 from synth.privacy.noise import FIXED_POINT
-from synth.spec.budget import UNITS_PER_RHO
 
 REJECT = 1e-9  # about 40 comparisons in a run: a false alarm in fewer than one run in 10^7
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from scrim.spec.population import Protection
 from synth.privacy import vault
 from synth.queries import QuerySet, compile_workload
 from synth.run import Progress
-from synth.spec.population import Protection
 from synth.table import Table
 from tests.support import ADD_REMOVE, PROTECTIONS, coded_table
 from tests.synth.linked import Household, household, linked_table

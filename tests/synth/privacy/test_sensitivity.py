@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scrim.spec.population import Protection
+from scrim.spec.schema import Schema
+from scrim.spec.workload import BinaryTree, Halfspaces, Prefixes, Ranges
 from synth.domain import Domain
 from synth.door import TotalError
 from synth.privacy import noise
 from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import FIXED_POINT, Vault
 from synth.queries import Marginal, QueryGroup, QuerySet, Single, compile_workload
-from synth.spec.population import Protection
-from synth.spec.schema import Schema
-from synth.spec.workload import BinaryTree, Halfspaces, Prefixes, Ranges
 from synth.table import Table, store_numbers
 from tests.support import PROTECTIONS, coded_schema, coded_table
 

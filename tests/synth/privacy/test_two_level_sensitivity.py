@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from scrim.spec.population import Protection
+from scrim.spec.sensitivity import Sensitivity
+from scrim.spec.two_level import LevelTable, TwoLevelSchema, protection_of_table
+from scrim.spec.workload import GroupSizesGroup, HierarchicalGroup
 from synth.domain import Domain
 from synth.privacy import noise
 from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import Hierarchical, Marginal, QueryGroup, QuerySet, compile_groups
-from synth.spec.population import Protection
-from synth.spec.sensitivity import Sensitivity
-from synth.spec.two_level import LevelTable, TwoLevelSchema, protection_of_table
-from synth.spec.workload import GroupSizesGroup, HierarchicalGroup
 from synth.table import Table, limit_rows
 from synth.table.encoding import codec_of
 from synth.table.linking import link

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import synth.privacy
+from scrim.spec.workload import HierarchicalGroup
 from synth.domain import Domain
 from synth.door import TotalError
 from synth.privacy.accountant import Accountant, BudgetExceeded
 from synth.privacy.journal import JournalMismatch, MemoryJournal, Operation
 from synth.privacy.vault import FIXED_POINT, Vault, capped_sums, fixed_point
 from synth.queries import Marginal, QuerySet, Single, compile_groups
-from synth.spec.workload import HierarchicalGroup
 from synth.table import Table
 from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table
 from tests.synth.linked import household, linked_table, two_level_schema

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
+from scrim.spec.errors import SpecError
+from scrim.spec.schema import Schema
+from scrim.spec.workload import TreeGroup
 from synth.domain import Domain
 from synth.models.product import ProductMixture
 from synth.queries import BinaryTree, QuerySet, compile_groups
 from synth.queries.tree_levels import FinestTable, TreeFold
-from synth.spec.errors import SpecError
-from synth.spec.schema import Schema
-from synth.spec.workload import TreeGroup
 from synth.table import Table, store_numbers
 
 

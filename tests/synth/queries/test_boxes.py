@@ -8,14 +8,14 @@ import pytest
 import torch
 from pydantic import TypeAdapter
 
+from scrim.spec.schema import Schema
+from scrim.spec.workload import Workload
 from synth.domain import Domain
 from synth.models.product import ProductMixture
 from synth.models.support import Support
 from synth.queries import QuerySet, compile_workload
 from synth.queries.boxes import as_conditions, box_of
 from synth.queries.conjunction_products import BinRows, ConjunctionProducts
-from synth.spec.schema import Schema
-from synth.spec.workload import Workload
 
 SCHEMA = Schema.model_validate(
     {

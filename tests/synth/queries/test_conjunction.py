@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.workload import Prefixes, Ranges
+from scrim.spec.workload.conditions import Conjunction, HasCode, InInterval
 from synth.domain import Domain
 from synth.models.product import ProductMixture
 from synth.models.support import Support
 from synth.queries import Conjunctions, QuerySet, compile_workload, conjunction_products
 from synth.queries import conjunction_sums as sums_module
-from synth.spec.schema import CategoricalColumn, Schema
-from synth.spec.workload import Prefixes, Ranges
-from synth.spec.workload.conditions import Conjunction, HasCode, InInterval
 from synth.table import Table, store_numbers
 
 SCHEMA = Schema.model_validate(

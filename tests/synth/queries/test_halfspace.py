@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
+from scrim.spec.schema import MAX_COLUMNS, CategoricalColumn, Schema
+from scrim.spec.workload import Halfspaces as HalfspacesItem
 from synth.models.relaxed import RelaxedRows
 from synth.queries import Halfspaces, QuerySet, compile_workload, halfspace, halfspace_counting
 from synth.queries import halfspace_draws as draws_module
 from synth.queries.features import PLACES
 from synth.queries.halfspace_draws import LARGEST_NORMAL, UNIT, WEIGHT, HalfspaceDraws
-from synth.spec.schema import MAX_COLUMNS, CategoricalColumn, Schema
-from synth.spec.workload import Halfspaces as HalfspacesItem
 from synth.table import Table, store_numbers
 
 SCHEMA = Schema.model_validate(

@@ -9,14 +9,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrim.spec.errors import SpecError
+from scrim.spec.two_level import LinkedSchema
+from scrim.spec.workload import GroupSizesGroup, HierarchicalGroup
 from synth.domain import SIZE, at_place, domain_of_groups
 from synth.models.group_types import GroupTypes
 from synth.models.histogram import Histogram
 from synth.models.product import ProductMixture
 from synth.queries import GroupSizes, Hierarchical, QuerySet, compile_groups, hierarchical_products
-from synth.spec.errors import SpecError
-from synth.spec.two_level import LinkedSchema
-from synth.spec.workload import GroupSizesGroup, HierarchicalGroup
 from tests.support import PROTECTIONS, coded_schema
 from tests.synth.linked import (
     Household,

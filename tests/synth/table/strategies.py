@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from synth.spec.schema import Schema
+from scrim.spec.schema import Schema
 from synth.table.chunk import DIGEST, Array, Chunk
 
 CANARY = "CANARY-7f3a"

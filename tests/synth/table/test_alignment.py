@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth.spec.errors import SpecError
-from synth.spec.schema import Schema
+from scrim.spec.errors import SpecError
+from scrim.spec.schema import Schema
 from synth.table import Table, align, read_csv
 
 PRIVATE = Schema.model_validate(

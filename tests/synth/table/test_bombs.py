@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth.spec.schema import Schema
+from scrim.spec.schema import Schema
 from synth.table import TableError, bytestream, parquet_file, read_csv, read_parquet
 from synth.table.parquet_pages import pages_of
 
@@ -21,7 +21,7 @@ WORKER_BYTES = 1.5e9
 SCHEMA = {"columns": [{"name": "a", "type": "categorical", "values": ["x"]}]}
 READER = """
 import json, os, resource, sys
-from synth.spec.schema import Schema
+from scrim.spec.schema import Schema
 from synth.table import TableError, read_csv, read_parquet
 
 resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, 8 * 2**30))

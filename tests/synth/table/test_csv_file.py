@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.spec.schema import Schema
+from scrim.spec.schema import Schema
 from synth.table import bytestream, csv_file
 from synth.table.chunk import Chunk, TableError
 from synth.table.csv_file import read_csv, write_csv

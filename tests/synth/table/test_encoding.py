@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.spec.schema import Column, IntegerColumn, RealColumn, Schema
+from scrim.spec.schema import Column, IntegerColumn, RealColumn, Schema
 from synth.table.chunk import Array, TableError
 from synth.table.encoding import codec_of, draw_values
 from tests.synth.table.strategies import (

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.spec.two_level import TwoLevelSchema
+from scrim.spec.two_level import TwoLevelSchema
 from synth.table import Table
 from synth.table.chunk import Chunk
 from synth.table.encoding import codec_of

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.spec.schema import Schema
+from scrim.spec.schema import Schema
 from synth.table.chunk import Chunk, TableError
 from synth.table.encoding import draw_values
 from synth.table.parquet_file import SCHEMA_KEY, read_parquet, write_parquet

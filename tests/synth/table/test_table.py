@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import synth.table
-from synth.spec.schema import Schema
+from scrim.spec.schema import Schema
 from synth.table import (
     Table,
     TableError,

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from scrim.spec.population import Protection
+from scrim.spec.release import ReleaseSpec
+from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.door import Measurement
 from synth.models.released import ReleasedModel
 from synth.models.rows import Rows
 from synth.queries import Marginal
 from synth.run import Release
-from synth.spec.population import Protection
-from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Schema
 from synth.table import Chunk, draw_values
 from tests.support import ADD_REMOVE
 from worker.report import About, Balance, ReleasedFile

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrim.spec.population import Protection
+from scrim.spec.release import ReleaseSpec
+from scrim.spec.schema import Schema
 from synth.privacy.journal import MemoryJournal
 from synth.run import Release, run
-from synth.spec.population import Protection
-from synth.spec.release import ReleaseSpec
-from synth.spec.schema import Schema
 from synth.table import Table
 from tests.support import (
     ADD_REMOVE,

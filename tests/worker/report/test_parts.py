@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from scrim.spec.mechanism import MECHANISMS
+from scrim.spec.schema import Schema
+from scrim.spec.workload import WorkloadItem
 from synth.domain import Domain
 from synth.door import Measurement
 from synth.models.released import ReleasedModel
 from synth.models.rows import Rows
 from synth.queries import Marginal, QuerySet, Single, compile_workload
-from synth.spec.mechanism import MECHANISMS
-from synth.spec.schema import Schema
-from synth.spec.workload import WorkloadItem
 from synth.table import Chunk, store_numbers
 from tests.support import coded_schema, coded_table, random_rows
 from worker.report import texts

@@ -1,0 +1,28 @@
+"""What a public dataset has in common with a private one: columns of the same name and kind."""
+
+from scrim.spec.errors import SpecError
+from scrim.spec.schema import CategoricalColumn, IdentifierColumn, Schema
+
+
+def shared_schema(schema: Schema, public: Schema) -> Schema:
+    """The private declaration of every column that both have, in the private order.
+
+    Categories, bounds and bins may differ; a column may not be text here and numbers there.
+    """
+    found = {column.name: column for column in public.columns}
+    shared = [column for column in schema.attributes if column.name in found]
+    if not shared:
+        raise SpecError(
+            "the public dataset has no column of the private one; give its columns the same names"
+        )
+    for column in shared:
+        other = found[column.name]
+        if isinstance(other, IdentifierColumn) or (
+            isinstance(column, CategoricalColumn) != isinstance(other, CategoricalColumn)
+        ):
+            raise SpecError(
+                f"column {column.name!r} is {column.type} in the private dataset and {other.type} in "
+                "the public one; declare the public dataset again with the same type, or without "
+                "the column"
+            )
+    return Schema(columns=[*shared])

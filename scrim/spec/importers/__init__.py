@@ -1,0 +1,13 @@
+"""Schemas that people already have, in other formats, turned into ours.
+
+An importer carries over what was declared and adds nothing: what has no counterpart here is refused
+with a SpecError that names the column and the remedy. Fields that cannot change what the schema
+means, such as performance hints, are ignored.
+"""
+
+from scrim.spec.importers.csvw import from_csvw_eo
+from scrim.spec.importers.declaration import Imported
+from scrim.spec.importers.mbi import from_mbi_domain
+from scrim.spec.importers.smartnoise import from_smartnoise
+
+__all__ = ["Imported", "from_csvw_eo", "from_mbi_domain", "from_smartnoise"]

@@ -1,0 +1,155 @@
+"""What all importers share: reading untrusted fields, and declaring columns from them."""
+
+import json
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from scrim.spec.errors import SpecError
+from scrim.spec.population import Protection
+from scrim.spec.schema import Schema
+
+Fields = Mapping[str, Any]
+Booleans = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A schema, and what its source says about who is protected."""
+
+    schema: Schema
+    protection: Protection | None
+    """The privacy unit for the population; none where the source says nothing about it."""
+
+
+def declare(columns: Sequence[Fields]) -> Schema:
+    """Our schema of those columns, or an error that names the column."""
+    try:
+        return Schema.model_validate({"columns": list(columns)})
+    except ValidationError as refused:
+        problem = refused.errors(include_input=False, include_url=False)[0]
+    reason = _reason(problem)
+    match problem["loc"]:
+        case (_, int(position), *_, str(field)) if field != columns[position]["type"]:
+            raise SpecError(f"column {columns[position]['name']!r}: {field}: {reason}")
+        case (_, int(position), *_):
+            raise SpecError(f"column {columns[position]['name']!r}: {reason}")
+    raise SpecError(reason)
+
+
+def protect_people(*, max_rows: int) -> Protection:
+    """People with at most so many rows each, told apart by an identifier column."""
+    try:
+        return Protection(unit="person", max_rows_per_person=max_rows)
+    except ValidationError as refused:
+        problem = refused.errors(include_input=False, include_url=False)[0]
+    raise SpecError(f"the largest number of rows of one person: {_reason(problem)}")
+
+
+def _reason(problem: Any) -> str:
+    return str(problem["msg"]).removeprefix("Value error, ")
+
+
+def parse_json(document: Fields | str) -> Fields:
+    """A JSON object, given as text or already parsed."""
+    if not isinstance(document, str):
+        return read_fields(document, "the document")
+    try:
+        parsed = json.loads(document, object_pairs_hook=_distinct, parse_constant=_refuse_constant)
+        return read_fields(parsed, "the document")
+    except SpecError:
+        raise
+    except (ValueError, RecursionError):
+        pass
+    raise SpecError("the document is not JSON; check its quotes, commas and brackets")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise SpecError("an object of the document gives the same key twice; keep the one meant")
+    return found
+
+
+def _refuse_constant(constant: str) -> None:
+    raise SpecError(f"{constant} is no number of JSON; write a finite number")
+
+
+def read_fields(value: Any, what: str) -> Fields:
+    """A mapping from text to anything."""
+    if not isinstance(value, Mapping):
+        raise SpecError(f"{what} must be an object of named fields")
+    if not all(isinstance(key, str) for key in value):
+        # YAML reads an unquoted `no` as false and an unquoted `2020` as a number.
+        raise SpecError(f"{what} has a name that is not text; put it in quotes")
+    return value
+
+
+def read_list(value: Any, what: str) -> list[Any]:
+    """A list."""
+    if not isinstance(value, list | tuple):
+        raise SpecError(f"{what} must be a list")
+    return list(value)
+
+
+def read_flag(fields: Fields, field: str, *, what: str, default: bool) -> bool:
+    """A field that is true or false; the default where it is not given."""
+    value = fields.get(field)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise SpecError(f"{what}: {field} must be true or false")
+    return value
+
+
+def read_whole(value: Any, what: str) -> int:
+    """A whole number; a float that has no fraction is one too."""
+    number = read_number(value, what)
+    if number != math.floor(number):
+        raise SpecError(f"{what} must be a whole number")
+    return math.floor(number)
+
+
+def read_number(value: Any, what: str) -> int | float:
+    """A finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
+        raise SpecError(f"{what} must be a number")
+    return value
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond every float
+        return False
+
+
+def read_labels(values: Any, *, column: str, booleans: Booleans) -> list[str]:
+    """Listed categories as the text of their cells; null stands for a missing cell, and is none."""
+    labels: list[str] = []
+    for value in read_list(values, f"column {column!r}: the list of categories"):
+        match value:
+            case None:
+                continue
+            case bool():
+                labels.append(booleans[value])
+            case str():
+                labels.append(value)
+            case _:
+                # A fraction has many spellings, and a category only one.
+                labels.append(
+                    str(read_whole(value, f"column {column!r}: a category that is no text"))
+                )
+    return labels
+
+
+def refuse_unknown(fields: Iterable[str], known: Collection[str], what: str) -> None:
+    """Refuse a field of which we cannot tell whether it changes the meaning."""
+    for field in fields:
+        if field not in known:
+            raise SpecError(
+                f"{what}: the field {field!r} is not known; remove it if it adds nothing"
+            )

@@ -1,0 +1,103 @@
+"""Which marginals to measure for those that are asked: the orders with the least forecast error.
+
+Measuring high orders spreads the budget over many small cells; measuring low ones leaves out
+dependence that only the higher ones show. Both parts are forecast from public numbers alone, as the
+sum of absolute errors over the cells of an asked marginal. The constants come from the study in
+docs/defaults.md.
+"""
+
+import math
+from itertools import accumulate
+
+from scrim.spec.budget import rho_of_units
+from scrim.spec.mechanism.base import Setting
+from scrim.spec.workload import Group, Groups, MarginalGroup
+from scrim.spec.workload.groups import MAX_COMBINATIONS
+from scrim.spec.workload.marginals import MAX_ORDER
+
+MISSED = 0.33
+"""What one-way marginals alone leave of a larger one."""
+MISSED_BY_NEXT = 0.14
+"""Of that, what each further order leaves."""
+NOISE_FACTOR, NOISE_POWER, CELL_POWER = 2.8, 0.766, 0.164
+"""What noise of a given size leaves after a fit: less than in proportion, since a fit smooths."""
+BEYOND_PAIRS = 1.5
+"""How many times as much of it is left where more than pairs are measured."""
+MAX_MEASURED = 500_000
+"""More queries than this take a fit too long, whatever they promise."""
+
+
+def by_forecast_error(setting: Setting, *, highest: int = MAX_ORDER) -> list[Group]:
+    """One-way marginals and those of the best order, below the asked ones; other groups as asked."""
+    marginals, others = setting.asked.marginals, setting.asked.others
+    if not marginals:
+        return others
+    highest = min(highest, max(len(group.attributes) for group in marginals))
+    choices = [below for k in range(1, highest + 1) if (below := setting.asked.below(k))]
+    affordable = [choice for choice in choices if _queries(choice, setting) <= MAX_MEASURED]
+    best = min(affordable or choices[:1], key=lambda choice: forecast(marginals, choice, setting))
+    return [*best, *others]
+
+
+def as_asked(setting: Setting) -> list[Group]:
+    """What is asked, and the one-way marginals below it; other orders where that is too much to fit."""
+    asked = setting.asked.below(MAX_ORDER)
+    if _queries(asked, setting) > MAX_MEASURED:
+        return by_forecast_error(setting)
+    return [*asked, *setting.asked.others]
+
+
+def smallest_pairs(setting: Setting) -> list[Group]:
+    """The pairs below the asked marginals, the smallest first, as many as a fit can take.
+
+    Of marginals about single columns, these; other groups as asked.
+    """
+    return [*_smallest(pairs_below(setting.asked), setting), *setting.asked.others]
+
+
+def smallest_below(setting: Setting) -> list[Group]:
+    """All marginals below the asked ones (their downward closure), the smallest first, as many as a
+    fit can take; other groups as asked. High orders are left out where there are too many.
+    """
+    highest = max((len(group.attributes) for group in setting.asked.marginals), default=0)
+    below: dict[MarginalGroup, None] = {}
+    for order in range(1, highest + 1):
+        further = setting.asked.below(order)
+        if not further or len(below) + len(further) > MAX_COMBINATIONS:
+            break
+        below |= dict.fromkeys(further)
+    return [*_smallest(list(below), setting), *setting.asked.others]
+
+
+def _smallest(groups: list[MarginalGroup], setting: Setting) -> list[MarginalGroup]:
+    ordered = sorted(groups, key=lambda group: group.size(setting.schema))
+    cells = accumulate(group.size(setting.schema) for group in ordered)
+    kept = [group for group, so_far in zip(ordered, cells, strict=True) if so_far <= MAX_MEASURED]
+    return kept or ordered[:1]
+
+
+def pairs_below(asked: Groups) -> list[MarginalGroup]:
+    """Every pair of columns that some asked marginal contains; of single columns, these."""
+    below = asked.below(2)
+    return [group for group in below if len(group.attributes) == 2] or below
+
+
+def forecast(asked: list[MarginalGroup], measured: list[MarginalGroup], setting: Setting) -> float:
+    """The expected sum of absolute errors over the cells of an asked marginal."""
+    order = max(len(group.attributes) for group in measured)
+    missed = [
+        MISSED * MISSED_BY_NEXT ** (order - 1) if len(group.attributes) > order else 0.0
+        for group in asked
+    ]
+    l2_squared = measured[-1].sensitivity(setting.schema, setting.protection).l2_squared
+    share = rho_of_units(setting.units) / len(measured)
+    sigma = math.sqrt(max(1, l2_squared) / (2 * share))
+    cells = _queries(measured, setting) / len(measured)
+    noise = NOISE_FACTOR * (sigma / setting.rows) ** NOISE_POWER * cells**CELL_POWER
+    if order > 2:
+        noise *= BEYOND_PAIRS
+    return float(sum(missed) / len(asked) + noise)
+
+
+def _queries(groups: list[MarginalGroup], setting: Setting) -> int:
+    return sum(group.size(setting.schema) for group in groups)

@@ -1,0 +1,292 @@
+"""How a release's budget is divided before anything is touched (docs/privacy.md, section 4).
+
+Amounts are integer units of 1e-12 rho and are rounded down, so the parts never exceed the whole.
+The worker spends by this plan and the preview shows it: there is no second calculation.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from scrim.spec.alignment import shared_schema
+from scrim.spec.errors import DomainTooLarge, SpecError
+from scrim.spec.mechanism import (
+    MAX_CELLS,
+    MECHANISMS,
+    MechanismSpec,
+    Plan,
+    PublicDataSpec,
+    Screen,
+    Setting,
+)
+from scrim.spec.memory import ANSWER_BYTES, drawn_bytes, queries_of
+from scrim.spec.population import Protection
+from scrim.spec.release import AskedRelease, ReleaseSpec
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import LinkedSchema
+from scrim.spec.workload import NUMBER_OF_GROUPS, Group, Groups, WorkloadItem, expand
+
+ROW_COUNT_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Split:
+    """The first division of a job's budget: what surrounds the mechanism, and the mechanism."""
+
+    row_count: int
+    screen: int
+    certify: int
+    mechanism: int
+
+
+def split_budget(release: ReleaseSpec, schema: Schema, protection: Protection, units: int) -> Split:
+    """Set aside what counting rows, screening and certifying cost; the rest is the mechanism's."""
+    counted, certified = _is_count_private(schema, protection), release.outputs.certify
+    screened = screen_of(release)
+    row_count = math.floor(units * ROW_COUNT_SHARE) if counted else 0
+    screen = math.floor(units * screened.share) if screened else 0
+    certify = math.floor(units * certified.share) if certified else 0
+    mechanism = units - row_count - screen - certify
+    # Every operation that will happen needs at least one unit.
+    if (
+        mechanism < 1
+        or row_count < counted
+        or screen < (screened is not None)
+        or certify < (certified is not None)
+    ):
+        raise SpecError(
+            "the budget is too small to be divided; ask for more, or screen or certify a smaller share"
+        )
+    return Split(row_count=row_count, screen=screen, certify=certify, mechanism=mechanism)
+
+
+def _is_count_private(schema: Schema, protection: Protection) -> bool:
+    """Whether a unit moves the number of rows; of groups, where rows are linked."""
+    if isinstance(schema, LinkedSchema):
+        return NUMBER_OF_GROUPS.sensitivity(schema, protection).linf > 0
+    return protection.row_count_sensitivity > 0
+
+
+def screen_of(release: ReleaseSpec) -> Screen | None:
+    """The look at the public data that the release pays for first, if it does."""
+    return release.mechanism.screen if isinstance(release.mechanism, PublicDataSpec) else None
+
+
+@dataclass(frozen=True)
+class ReleasePlan:
+    """Everything that is decided about a release before the data are touched."""
+
+    split: Split
+    asked: list[Group]
+    measured: list[Group]
+    """What the mechanism may measure: its own `measure`, or else its own choice."""
+    spending: Plan
+    memory_bytes: int | None
+    """About how much memory the fit needs; None where public numbers do not tell."""
+    output_bytes: int
+    """About how much memory it takes to draw the rows, to answer, and to write both to files."""
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """The larger of the two: what is fitted is small once rows are drawn from it."""
+        return None if self.memory_bytes is None else max(self.memory_bytes, self.output_bytes)
+
+
+@dataclass(frozen=True)
+class Queries:
+    """What a release asks about, and what it names to be measured."""
+
+    asked: Groups
+    named: Groups
+
+
+def list_queries(release: AskedRelease, schema: Schema) -> Queries:
+    """List the queries of a release."""
+    named = release.mechanism.measure or []
+    return Queries(expand(release.workload, schema), expand(named, schema))
+
+
+def plan(
+    release: ReleaseSpec,
+    schema: Schema,
+    protection: Protection,
+    units: int,
+    *,
+    public: Schema | None = None,
+    queries: Queries | None = None,
+) -> ReleasePlan:
+    """Decide everything, or refuse, before anything is spent, a release that cannot work.
+
+    `queries` are those of the release, where they have been listed before.
+    """
+    mechanism = release.mechanism
+    _refuse_other_levels(mechanism, schema, protection)
+    refuse_types((*release.workload, *(mechanism.measure or ())), mechanism)
+    if mechanism.needs_bins:
+        _refuse_unbinned(release, schema)
+    queries = queries or list_queries(release, schema)
+    asked, named = queries.asked, queries.named
+    for groups in (asked, named):
+        refuse_unreadable(groups, mechanism)
+    split = split_budget(release, schema, protection, units)
+    setting = Setting(schema, protection, split.mechanism, release.expected_rows, asked)
+    measured = named or mechanism.choose_measured(setting)
+    _refuse_impossible(release, schema, asked, measured)
+    _refuse_unsuited_public_data(release, schema, public, [*asked, *measured])
+    _refuse_empty_screen(release, schema, public, asked)
+    return ReleasePlan(
+        split=split,
+        asked=asked,
+        measured=measured,
+        spending=mechanism.plan(measured, setting),
+        memory_bytes=mechanism.memory_bytes(setting, measured),
+        output_bytes=_output_bytes(release, schema, asked),
+    )
+
+
+def _output_bytes(release: ReleaseSpec, schema: Schema, asked: list[Group]) -> int:
+    rows = 0 if release.rows is None else drawn_bytes(release.rows, schema)
+    answers = ANSWER_BYTES * queries_of(asked, schema) if release.outputs.answers else 0
+    return rows + answers
+
+
+def _refuse_other_levels(mechanism: MechanismSpec, schema: Schema, protection: Protection) -> None:
+    """Refuse mechanisms for linked tables on one table, and the other way round."""
+    is_linked = isinstance(schema, LinkedSchema)
+    if mechanism.two_level != is_linked:
+        names = ", ".join(m.catalogue_name() for m in MECHANISMS if m.two_level == is_linked)
+        raise SpecError(
+            f"{mechanism.catalogue_name()} works on one table of rows, and the dataset has groups of "
+            f"individuals; name one of them in `table`, or use a mechanism for both: {names}"
+            if is_linked
+            else f"{mechanism.catalogue_name()} works on groups of individuals, and this is one table "
+            f"of rows; use another mechanism: {names}"
+        )
+    if is_linked and protection.unit == "row":
+        raise SpecError(
+            "rows of groups and individuals that are linked protect nobody alone; use a population "
+            "whose unit is household or person"
+        )
+
+
+def refuse_unreadable(groups: Groups, mechanism: MechanismSpec) -> None:
+    """Refuse queries about numbers that are not declared in a form the mechanism's model can read."""
+    problem = groups.unbinned or (groups.unaligned if mechanism.needs_bins else None)
+    if problem is not None:
+        raise SpecError(problem)
+
+
+def refuse_types(items: Iterable[WorkloadItem], mechanism: MechanismSpec) -> None:
+    """Refuse types of items that the mechanism's model has no answers to."""
+    for item in items:
+        if item.type not in mechanism.query_types:
+            names = ", ".join(m.catalogue_name() for m in MECHANISMS if item.type in m.query_types)
+            raise SpecError(
+                f"{mechanism.catalogue_name()} cannot answer {item.type}; mechanisms that can: {names}"
+            )
+
+
+def _refuse_impossible(
+    release: ReleaseSpec, schema: Schema, asked: list[Group], measured: list[Group]
+) -> None:
+    groups = list(dict.fromkeys((*asked, *measured)))
+    _refuse_large_domain(release, schema, groups)
+    refuse_large_groups(schema, groups)
+    if not release.mechanism.releases_rows:
+        _refuse_unmeasured(release, asked, measured)
+
+
+def _refuse_unsuited_public_data(
+    release: ReleaseSpec, schema: Schema, public: Schema | None, groups: list[Group]
+) -> None:
+    mechanism = release.mechanism
+    if not isinstance(mechanism, PublicDataSpec):
+        if public is not None:
+            raise SpecError(f"{mechanism.name} uses no public data; give none")
+        return
+    if public is None:
+        raise SpecError(f"{mechanism.name} needs a public dataset; give public_dataset_id")
+    shared = {column.name for column in shared_schema(schema, public).attributes}
+    missing = [name for name in _columns_of(groups) if name not in shared]
+    if missing and mechanism.needs_public_columns:
+        raise SpecError(
+            f"{mechanism.name} reweights the public rows, and they lack {', '.join(missing)}; ask "
+            "about other columns, give public data that has these, or use gem_pub, which can start "
+            "from public data that lacks some"
+        )
+
+
+def _refuse_empty_screen(
+    release: ReleaseSpec, schema: Schema, public: Schema | None, asked: list[Group]
+) -> None:
+    if screen_of(release) is None or public is None:
+        return
+    shared = {column.name for column in shared_schema(schema, public).attributes}
+    if not any(shared.issuperset(group.attributes) for group in asked):
+        raise SpecError(
+            "the screen compares marginals whose columns are all public, and the workload has none; "
+            "leave mechanism.screen out, or ask about such columns"
+        )
+
+
+def _refuse_unbinned(release: ReleaseSpec, schema: Schema) -> None:
+    if not release.mechanism.releases_rows:
+        return
+    for column in schema.attributes:
+        if column.name not in schema.sizes:
+            names = ", ".join(m.catalogue_name() for m in MECHANISMS if not m.needs_bins)
+            raise SpecError(
+                f"column {column.name!r} needs bins: {release.mechanism.name} releases rows of discrete "
+                f"cells and draws numbers inside them; without bins, use {names}"
+            )
+
+
+def refuse_large_groups(schema: Schema, groups: list[Group]) -> None:
+    """Refuse a table, or a list of predicates, that is too long for any mechanism."""
+    for group in groups:
+        queries = group.size(schema)
+        if queries > MAX_CELLS:
+            raise DomainTooLarge(
+                f"the queries about ({', '.join(group.attributes)}) are {queries:,}, more than "
+                f"{MAX_CELLS:,}; name fewer columns, or declare wider bins"
+            )
+
+
+def _refuse_large_domain(release: ReleaseSpec, schema: Schema, groups: list[Group]) -> None:
+    if not release.mechanism.needs_histogram:
+        return
+    used = _columns_of(groups)
+    cells = release.mechanism.cells(used, schema)
+    if cells > MAX_CELLS:
+        names = ", ".join(
+            m.catalogue_name()
+            for m in MECHANISMS
+            if not m.needs_histogram and m.two_level == release.mechanism.two_level
+        )
+        raise DomainTooLarge(
+            f"{release.mechanism.name} keeps one weight for each of the {cells:,} combinations of the "
+            f"{len(used)} columns it was asked about; it can hold {MAX_CELLS:,}. Ask about fewer "
+            f"columns, declare wider bins, or use a mechanism without a histogram: {names}"
+        )
+
+
+def _columns_of(groups: list[Group]) -> list[str]:
+    return list(dict.fromkeys(name for group in groups for name in group.attributes))
+
+
+def _refuse_unmeasured(release: ReleaseSpec, asked: list[Group], measured: list[Group]) -> None:
+    # One bit per measured marginal: a marginal is covered where its columns have a bit in common.
+    holding: dict[str, int] = defaultdict(int)
+    for position, group in enumerate(measured):
+        for name in group.attributes:
+            holding[name] |= 1 << position
+    for group in asked:
+        covering = -1
+        for name in group.attributes:
+            covering &= holding[name]
+        if not covering:
+            raise SpecError(
+                f"{release.mechanism.name} answers from its measurements alone, and none covers "
+                f"({', '.join(group.attributes)}); add it to mechanism.measure"
+            )

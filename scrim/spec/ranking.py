@@ -1,0 +1,262 @@
+"""Which mechanism measured best where: the order in which `auto` tries them.
+
+The order follows from public facts alone, and its constants from what was measured on public tables
+(docs/mechanisms.md). A mechanism that cannot work in some setting need not be left out here: its own
+plan refuses, and the next one is tried.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+from scrim.spec.budget import rho_of_units
+from scrim.spec.mechanism import (
+    MECHANISMS,
+    Auto,
+    Gaussian,
+    Gem,
+    GemPlus,
+    GemPub,
+    GenerativeNetwork,
+    HierarchicalGem,
+    HierarchicalMwem,
+    MechanismSpec,
+    PepPub,
+    PrivateGsd,
+    RelaxedProjection,
+    Screen,
+    Setting,
+)
+from scrim.spec.mechanism.orders import pairs_below
+from scrim.spec.two_level import LinkedSchema
+
+VISIBLE = 1.0
+"""How many times its noise an average cell of the pairs must hold for one measurement of everything to
+be better than rounds."""
+FEW_COLUMNS = 24
+"""Up to how many columns rounds are annealed, where cells hold less; measured were 14 and 48."""
+SCREENED = 0.2
+"""How large the standard error of a screen of public data may be, as a part of what it allows."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mechanism with its settings, and what speaks for it."""
+
+    mechanism: MechanismSpec
+    reason: str
+    drawback: str | None = None
+    """What speaks for those that come before it; nothing is said of last resorts."""
+    refusal: str | None = None
+    """Why it must not be chosen at all, where its own plan would not know."""
+
+
+_MEASURED_ONCE = (
+    "a generator network fitted to what is measured once had the smallest mean error, or was within 10% "
+    "of it (ADULT, ADULT reduced, ACS; docs/mechanisms.md)"
+)
+_FAINT_BUT_LARGEST = (
+    "most cells drown in it, and a generator network fitted to what is measured once then had the "
+    "smallest largest error (ADULT*, LOANS; docs/mechanisms.md)"
+)
+_SINGLE_COLUMNS = (
+    "no pair is worth its noise by forecast, and of tables with many columns a generator network fitted to "
+    "single ones alone then had the smallest mean error (LOANS; docs/mechanisms.md)"
+)
+_ANNEALED = (
+    "rounds that choose what to measure, and grow dearer as they teach less, had the smallest mean error "
+    "of tables with few columns (ADULT*, ADULT at epsilon 0.1; docs/mechanisms.md)"
+)
+_IN_ROUNDS = (
+    "rounds that measure only what the model answers worst had the smallest mean error of tables with "
+    "many columns (LOANS; docs/mechanisms.md)"
+)
+
+_BEHIND = (
+    Candidate(
+        RelaxedProjection(name="relaxed_projection"),
+        "a table of logits fitted to what is measured once, where no network can work",
+        drawback="its mean error was 10 to 40% larger than that of generative_network",
+    ),
+    Candidate(
+        PrivateGsd(name="private_gsd"),
+        "it keeps rows in the declared types and answers every type of question, also about numbers "
+        "without bins; its mean errors were smaller than those of rap_plus_plus in every comparison "
+        "(docs/results/mixed.md)",
+        drawback="where numbers have bins, networks had up to 40% less mean error, on trees and on triples",
+    ),
+    Candidate(
+        Gaussian(name="gaussian"),
+        "nothing that releases rows can work here, and no rows are asked for",
+        drawback="it releases answers and no rows; their mean error was up to 100 times as large, though "
+        "where few marginals are asked their largest may be the smallest of all",
+    ),
+)
+
+_LEARNT = Candidate(
+    GemPub(name="gem_pub"),
+    "a network learns the public rows first, which may lack columns and need not be close: where cells "
+    "drown in their noise, good ones took a third off its mean error (ADULT; docs/mechanisms.md)",
+    drawback="weights on public rows that have every column, and where cells stand out from their noise "
+    "also networks without public rows, had less mean error (ADULT, ACS)",
+)
+
+
+def rank(auto: Auto, setting: Setting, *, has_public_data: bool) -> list[Candidate]:
+    """Every mechanism for such tables, the best first."""
+    if isinstance(setting.schema, LinkedSchema):
+        best = _for_groups()
+    elif has_public_data:
+        best = _beside_public_data(_for_one_table(auto, setting), setting)
+    else:
+        best = _for_one_table(auto, setting)
+    named = {type(each.mechanism) for each in best}
+    others = [
+        Candidate(
+            mechanism.model_validate({"name": mechanism.catalogue_name()}),
+            "the mechanisms that usually err less cannot work here",
+        )
+        for mechanism in MECHANISMS
+        if mechanism not in named
+        and mechanism.two_level == isinstance(setting.schema, LinkedSchema)
+        and (has_public_data or not mechanism.needs_public_data)
+    ]
+    # Rows before answers, whoever makes them: who asks for a release expects rows.
+    return sorted([*best, *others], key=lambda each: not each.mechanism.releases_rows)
+
+
+def visibility(setting: Setting) -> float | None:
+    """How many times the noise of its measurement an average cell of the pairs would hold.
+
+    Of all pairs of columns below the asked marginals, if each were measured once; None without any.
+    """
+    pairs = pairs_below(setting.asked)
+    if not pairs:
+        return None
+    l2_squared = pairs[-1].sensitivity(setting.schema, setting.protection).l2_squared
+    sigma = math.sqrt(max(1, l2_squared) * len(pairs) / (2 * rho_of_units(setting.units)))
+    cells = sum(group.size(setting.schema) for group in pairs) / len(pairs)
+    return setting.rows / cells / sigma
+
+
+def _for_groups() -> list[Candidate]:
+    network = Candidate(
+        HierarchicalGem(name="h_gem"),
+        "for groups of individuals, its mean errors were the smaller ones in 24 of 24 comparisons with "
+        "h_mwem, and it takes any number of columns (docs/results/households.md)",
+    )
+    histogram = Candidate(
+        HierarchicalMwem(name="h_mwem"),
+        "for groups of individuals, where h_gem cannot work",
+        drawback="its mean errors were the larger ones in 24 of 24 comparisons with h_gem",
+    )
+    return [network, histogram]
+
+
+def _beside_public_data(without: list[Candidate], setting: Setting) -> list[Candidate]:
+    """What starts from public rows, among what does without them."""
+    without = [
+        replace(each, drawback=each.drawback or "it makes no use of the public data")
+        for each in without
+    ]
+    seen = visibility(setting)
+    if seen is not None and seen < VISIBLE:
+        return [_reweighted(setting), _LEARNT, *without]
+    return [_reweighted(setting), without[0], _LEARNT, *without[1:]]
+
+
+def _reweighted(setting: Setting) -> Candidate:
+    """Weights on public rows, after a look at whether they can fit; if that look can tell."""
+    screen = Screen()
+    paid = rho_of_units(setting.units) * screen.share
+    error = setting.protection.rows / math.sqrt(2 * paid) / setting.rows
+    return Candidate(
+        PepPub(name="pep_pub", screen=screen),
+        "weights on public rows that have every column left half of the mean error of anything without "
+        "them on ACS and, at epsilon 1, as much on ADULT; since they err badly where kinds of rows are "
+        f"missing, {screen.share:.0%} of the budget first pays to learn whether they can fit",
+        refusal=None
+        if error <= SCREENED * screen.max_error
+        else f"a look at whether the public rows can fit would be off by {error:.2g} of the rows with this "
+        f"budget and {setting.rows:,} expected rows, too much to trust them",
+    )
+
+
+def _for_one_table(auto: Auto, setting: Setting) -> list[Candidate]:
+    seen = visibility(setting)
+    if seen is None:
+        return [*_once_first(_MEASURED_ONCE), *_BEHIND]
+    fact = (
+        "if all pairs of columns below the workload were measured once, an average cell would hold "
+        f"{_rounded(seen)} times its noise"
+    )
+    if seen >= VISIBLE:
+        return [*_once_first(f"{fact}; from {VISIBLE:g} on, {_MEASURED_ONCE}"), *_BEHIND]
+    if len(_columns_of(setting)) > FEW_COLUMNS and _is_all_noise(setting):
+        return [*_single_columns_first(f"{fact}; {_SINGLE_COLUMNS}"), *_BEHIND]
+    if auto.goal == "max_error":
+        return [*_once_first(f"{fact}; {_FAINT_BUT_LARGEST}"), *_BEHIND]
+    return [*_rounds_first(f"{fact}; below {VISIBLE:g}", setting), *_BEHIND]
+
+
+def _columns_of(setting: Setting) -> set[str]:
+    return {name for group in setting.asked for name in group.attributes}
+
+
+def _is_all_noise(setting: Setting) -> bool:
+    """Whether a network would measure single columns, although more is asked."""
+    measured = GenerativeNetwork(name="generative_network").choose_measured(setting)
+    asks_for_more = any(len(group.attributes) > 1 for group in setting.asked)
+    return asks_for_more and all(len(group.attributes) == 1 for group in measured)
+
+
+def _single_columns_first(reason: str) -> list[Candidate]:
+    network, annealed, rounds = _once_first(reason)
+    drawback = "where no pair is worth its noise, its mean error was {} larger (LOANS)"
+    return [
+        network,
+        replace(rounds, drawback=drawback.format("6 to 42%")),
+        replace(annealed, drawback=drawback.format("30%")),
+    ]
+
+
+def _once_first(reason: str) -> list[Candidate]:
+    network = Candidate(GenerativeNetwork(name="generative_network"), reason)
+    annealed = Candidate(
+        GemPlus(name="gem_plus"),
+        _ANNEALED,
+        drawback="its mean error was up to 13% larger than that of generative_network or 5% smaller, and "
+        "its largest up to 2.6 times as large (ACS, ADULT)",
+    )
+    rounds = Candidate(
+        Gem(name="gem"),
+        _IN_ROUNDS,
+        drawback="where cells stand out from their noise, its mean error was 10 to 30% larger than that "
+        "of generative_network, and its largest up to 60%",
+    )
+    return [network, annealed, rounds]
+
+
+def _rounds_first(fact: str, setting: Setting) -> list[Candidate]:
+    columns = _columns_of(setting)
+    annealed = Candidate(
+        GemPlus(name="gem_plus"),
+        f"{fact} and with {len(columns)} columns, {_ANNEALED}",
+        drawback="with 48 columns its mean error was 14% larger than that of gem (LOANS)",
+    )
+    rounds = Candidate(
+        Gem(name="gem"),
+        f"{fact} and with {len(columns)} columns, {_IN_ROUNDS}",
+        drawback="with few columns its mean error was 10 to 25% larger than that of gem_plus (ADULT*)",
+    )
+    network = Candidate(
+        GenerativeNetwork(name="generative_network"),
+        _MEASURED_ONCE,
+        drawback="where most cells drown in their noise its mean error was 5 to 45% larger, though its "
+        "largest was the smallest (ADULT*, LOANS): ask for goal max_error if that matters more",
+    )
+    first = [annealed, rounds] if len(columns) <= FEW_COLUMNS else [rounds, annealed]
+    return [*first, network]
+
+
+def _rounded(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"

@@ -1,0 +1,385 @@
+"""The declared, public shape of a table. Nothing here is ever inferred from private rows."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, ValidationInfo, model_validator
+
+from scrim.spec.base import Name, Spec, ToldApartBy
+
+MAX_COLUMNS = 1000
+MAX_CODES = 100_000
+"""Most bins or values of one column."""
+MAX_EDGES = 10_000
+"""Most edges that are listed one by one."""
+MAX_SCHEMA_CODES = 500_000
+"""Most bins and values of all columns together."""
+LARGEST_INTEGER = 2**53
+"""Integers beyond this have no exact float, so a declared bound may not pass it."""
+
+
+STORED = {"stored": True}
+"""The context in which a schema is read back that was checked when it was declared."""
+
+
+class Declared(Spec):
+    """A part of a schema. It is checked when it is declared, and not again when it is read back."""
+
+    @model_validator(mode="after")
+    def _checked_once(self, info: ValidationInfo) -> Self:
+        if info.context != STORED:
+            self.refuse_faults()
+        return self
+
+    def refuse_faults(self) -> None:
+        """Refuse values that do not fit together."""
+
+    def __copy__(self) -> Self:
+        # Also behind `model_copy`, which changes fields: what was computed from them is left out.
+        copied = super().__copy__()
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
+
+
+class Bins(Declared):
+    """How a number is cut into half-open cells [a, b), the last one closed. Give exactly one field."""
+
+    width: Annotated[float, Field(gt=0)] | None = None
+    """Cells of this width, counted from `lower`; the last one may be narrower."""
+    count: Annotated[int, Field(ge=1, le=MAX_CODES)] | None = None
+    """This many cells of equal width."""
+    edges: (
+        Annotated[list[float], Field(min_length=2, max_length=MAX_EDGES, fail_fast=True)] | None
+    ) = None
+    """Increasing edges; the first is `lower`, the last is `upper`."""
+
+    def refuse_faults(self) -> None:
+        """Exactly one field, and edges that increase."""
+        given = [name for name in ("width", "count", "edges") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError("give exactly one of width, count and edges")
+        if self.edges is not None and any(a >= b for a, b in pairwise(self.edges)):
+            raise ValueError("edges must increase")
+
+
+class CategoricalColumn(Declared):
+    """A column with a declared list of text values."""
+
+    name: Name
+    """The column's name in the uploaded file."""
+    type: Literal["categorical"]
+    """Always `categorical`."""
+    values: Annotated[
+        list[Annotated[str, Field(max_length=1000)]],
+        Field(min_length=1, max_length=MAX_CODES, fail_fast=True),
+    ]
+    """Every value the column may take, as text. Order is kept."""
+    other: Annotated[str, Field(max_length=1000)] = "other"
+    """Stands for every value that is not declared. One of `values`, or a category added to them."""
+    nullable: bool = True
+    """Whether a missing value is kept as missing; if not, it becomes `other`."""
+
+    def refuse_faults(self) -> None:
+        """Values must be distinct."""
+        first: dict[str, int] = {}
+        for position, value in enumerate(self.values):
+            if first.setdefault(value, position) != position:
+                raise ValueError(
+                    f"values must be distinct; numbers {first[value]} and {position}, counted from 0, "
+                    "are the same"
+                )
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The text of every code but the null code: the values, and `other` where it is added."""
+        return tuple(self.values) if self.other in self.values else (*self.values, self.other)
+
+    @cached_property
+    def size(self) -> int:
+        """Number of codes: labels, then one for missing where `nullable`."""
+        return len(self.labels) + self.nullable
+
+
+class _NumericColumn(Declared):
+    name: Name
+    """The column's name in the uploaded file."""
+    bins: Bins | None = None
+    """Needed by mechanisms that work on discrete domains; released values are drawn inside the bin."""
+    nullable: bool = True
+    """Whether a missing value is kept as missing; if not, it becomes `lower`."""
+
+    @property
+    def edges(self) -> tuple[float, ...]:
+        """Edges of the half-open bins, the last one closed at `upper`."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        """Number of codes: bins, then one for missing where `nullable`."""
+        return self._bin_count + self.nullable
+
+    @property
+    def _declared_bins(self) -> Bins:
+        if self.bins is None:
+            raise ValueError(f"column {self.name!r} has no bins")
+        return self.bins
+
+    @property
+    def _bin_count(self) -> int:
+        # Counted without listing the edges.
+        raise NotImplementedError
+
+
+def _checked_edges(edges: list[float], lower: float, upper: float) -> None:
+    if edges[0] != lower or edges[-1] != upper:
+        raise ValueError("the first edge must equal lower and the last must equal upper")
+
+
+def _refuse_many(bins: int) -> None:
+    if bins > MAX_CODES:
+        raise ValueError(f"that makes more than {MAX_CODES:,} bins; use a larger width")
+
+
+class IntegerColumn(_NumericColumn):
+    """A column of whole numbers between two declared bounds, both included."""
+
+    type: Literal["integer"]
+    """Always `integer`."""
+    lower: Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]
+    """Smallest value; smaller ones are raised to it."""
+    upper: Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]
+    """Largest value; larger ones are lowered to it."""
+
+    def refuse_faults(self) -> None:
+        """Bounds and bins must fit together."""
+        if self.lower > self.upper:
+            raise ValueError("lower must not exceed upper")
+        bins = self.bins
+        if bins is None:
+            return
+        whole = self.upper - self.lower + 1
+        if bins.width is not None and bins.width != int(bins.width):
+            raise ValueError("the bin width of an integer column must be a whole number")
+        if bins.count is not None and bins.count > whole:
+            raise ValueError(f"{bins.count} bins do not fit into {whole} whole numbers")
+        _refuse_many(self._bin_count)
+        if bins.edges is not None:
+            if self.lower < self.upper:
+                _checked_edges(bins.edges, self.lower, self.upper)
+            else:
+                raise ValueError("a column with one value needs no edges; use a width of 1")
+            if any(edge != int(edge) for edge in bins.edges):
+                raise ValueError("the edges of an integer column must be whole numbers")
+
+    @property
+    def edges(self) -> tuple[float, ...]:
+        """Whole-number edges; the last is `upper` itself, and belongs to the last bin."""
+        bins = self._declared_bins
+        if bins.edges is not None:
+            return tuple(bins.edges)
+        whole = self.upper - self.lower + 1
+        starts: Iterable[int]
+        if bins.width is not None:
+            starts = range(self.lower, self.upper + 1, int(bins.width))
+        else:
+            assert bins.count is not None
+            starts = [self.lower + whole * i // bins.count for i in range(bins.count)]
+        return (*(float(start) for start in starts), float(self.upper))
+
+    @property
+    def _bin_count(self) -> int:
+        bins = self._declared_bins
+        if bins.edges is not None:
+            return len(bins.edges) - 1
+        if bins.width is not None:
+            return math.ceil(Fraction(self.upper - self.lower + 1) / int(bins.width))
+        assert bins.count is not None
+        return bins.count
+
+
+class RealColumn(_NumericColumn):
+    """A column of real numbers between two declared bounds, both included."""
+
+    type: Literal["real"]
+    """Always `real`."""
+    lower: float
+    """Smallest value; smaller ones are raised to it."""
+    upper: float
+    """Largest value; larger ones are lowered to it."""
+    decimals: Annotated[int, Field(ge=0, le=15)] | None = None
+    """Digits after the point of released values; as many as needed where not given."""
+
+    def refuse_faults(self) -> None:
+        """Bounds, bins and digits must fit together. Bins of equal width are never listed for it."""
+        if self.lower >= self.upper:
+            raise ValueError("lower must be below upper")
+        if not math.isfinite(self.upper - self.lower):
+            raise ValueError("upper - lower must be finite")
+        if self.bins is None:
+            self._refuse_empty_cells([self.lower, self.upper])
+        elif self.bins.edges is not None:
+            _checked_edges(self.bins.edges, self.lower, self.upper)
+            self._refuse_empty_cells(self.bins.edges)
+        else:
+            _refuse_many(self._bin_count)
+            self._refuse_narrow_bins()
+
+    def _refuse_narrow_bins(self) -> None:
+        """Equal bins must differ as floats, and each must hold a number with the declared digits."""
+        lower, number = _as_written(self.lower), self._bin_count
+        last = float(lower + (number - 1) * self._width)
+        # The distance of neighbouring floats, where it is largest; an edge is off by half of it.
+        grain = Fraction(math.ulp(max(abs(self.lower), abs(self.upper))))
+        if (number > 1 and self._width <= grain) or last >= self.upper:
+            raise ValueError("the bins are narrower than floating point can tell apart")
+        self._refuse_empty_cells([last, self.upper])
+        if number == 1 or self.decimals is None:
+            return
+        # In units of the last digit. Bins wider than that hold a number wherever they start.
+        scale = 10**self.decimals
+        width, start, off = self._width * scale, lower * scale, 2 * grain * scale
+        if width >= 1 + off:
+            return
+        # Others hold at most one, so all do exactly if the last starts as many numbers further on.
+        is_exact = Fraction(1, math.lcm(start.denominator, width.denominator)) > off
+        steps = math.ceil(start + (number - 1) * width) - math.ceil(start)
+        if not is_exact or steps < number - 1:
+            raise ValueError(
+                f"some of the bins may hold no number with {self.decimals} decimals; use more decimals or "
+                "wider bins"
+            )
+
+    def _refuse_empty_cells(self, edges: list[float]) -> None:
+        """Released values are rounded, so every cell must hold a number with that many digits."""
+        if self.decimals is None:
+            return
+        marks = [Decimal(repr(edge)).scaleb(self.decimals) for edge in edges]
+        starts = [mark.to_integral_value(ROUND_CEILING) for mark in marks]
+        for i, (start, end) in enumerate(pairwise(starts)):
+            # Half-open, so a number at the end is the next cell's; only the last is closed.
+            if start >= end and not (i == len(edges) - 2 and start == marks[-1]):
+                raise ValueError(
+                    f"no number with {self.decimals} decimals lies in the cell from {edges[i]:g} to "
+                    f"{edges[i + 1]:g}; use more decimals or wider bins"
+                )
+
+    @property
+    def edges(self) -> tuple[float, ...]:
+        """Edges of the bins, computed exactly from the decimals as written, and rounded once."""
+        bins = self._declared_bins
+        if bins.edges is not None:
+            return tuple(bins.edges)
+        number, lower, width = self._bin_count, _as_written(self.lower), self._width
+        # Whole numbers over one denominator, many times faster than adding fractions.
+        denominator = math.lcm(lower.denominator, width.denominator)
+        start, step = int(lower * denominator), int(width * denominator)
+        return (*((start + i * step) / denominator for i in range(number)), self.upper)
+
+    @property
+    def _bin_count(self) -> int:
+        bins = self._declared_bins
+        if bins.edges is not None:
+            return len(bins.edges) - 1
+        if bins.width is not None:
+            return math.ceil(
+                (_as_written(self.upper) - _as_written(self.lower)) / _as_written(bins.width)
+            )
+        assert bins.count is not None
+        return bins.count
+
+    @property
+    def _width(self) -> Fraction:
+        """The exact width of equal bins; the last one may be narrower."""
+        bins = self._declared_bins
+        if bins.width is not None:
+            return _as_written(bins.width)
+        return (_as_written(self.upper) - _as_written(self.lower)) / self._bin_count
+
+
+def _as_written(number: float) -> Fraction:
+    """The decimal a person wrote: eleven widths of 0.1 are exactly 1.1, as their floats are not."""
+    return Fraction(repr(number))
+
+
+class IdentifierColumn(Spec):
+    """A column that tells people or groups apart. It is never released."""
+
+    name: Name
+    """The column's name in the uploaded file."""
+    type: Literal["identifier"]
+    """Always `identifier`."""
+
+
+Column = Annotated[
+    CategoricalColumn | IntegerColumn | RealColumn | IdentifierColumn, ToldApartBy("type")
+]
+"""One declared column."""
+
+Attribute = CategoricalColumn | IntegerColumn | RealColumn
+"""A column that carries information and is released."""
+
+Columns = Annotated[list[Column], Field(min_length=1, max_length=MAX_COLUMNS)]
+
+
+def refuse_repeated_names(columns: list[Column]) -> None:
+    repeated = [name for name, times in Counter(c.name for c in columns).items() if times > 1]
+    if repeated:
+        raise ValueError(f"column names must be distinct; repeated: {repeated[0]!r}")
+
+
+def refuse_many_codes(columns: Iterable[Column]) -> None:
+    """Refuse columns that have too many bins and values together."""
+    codes = sum(
+        column.size
+        for column in columns
+        if isinstance(column, CategoricalColumn)
+        or (not isinstance(column, IdentifierColumn) and column.bins is not None)
+    )
+    if codes > MAX_SCHEMA_CODES:
+        raise ValueError(
+            f"the columns have {codes:,} bins and values together, more than {MAX_SCHEMA_CODES:,}; "
+            "declare wider bins or fewer values"
+        )
+
+
+class Schema(Declared):
+    """The declared columns of a table, in the order in which they are released."""
+
+    columns: Columns
+    """The columns. Columns of the uploaded file that are not declared are ignored."""
+
+    def refuse_faults(self) -> None:
+        """Names must be distinct, something must be released, and codes must not be too many."""
+        refuse_repeated_names(self.columns)
+        if not self.attributes:
+            raise ValueError("declare at least one column that is not an identifier")
+        refuse_many_codes(self.columns)
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The columns that are released."""
+        return tuple(c for c in self.columns if not isinstance(c, IdentifierColumn))
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """How many codes each column has that is categorical or has bins."""
+        return {
+            column.name: column.size
+            for column in self.attributes
+            if isinstance(column, CategoricalColumn) or column.bins is not None
+        }
+
+    def attribute(self, name: str) -> Attribute:
+        """The released column of that name."""
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Attribute]:
+        return {column.name: column for column in self.attributes}

@@ -1,0 +1,35 @@
+"""How far one privacy unit can move counts (docs/privacy.md, section 3). Whole numbers, so exact."""
+
+from dataclasses import dataclass
+
+from scrim.spec.population import Protection
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How far one privacy unit can move the counts of a group of queries."""
+
+    l1: int
+    l2_squared: int
+    linf: int
+
+    def stacked(self, groups: int) -> "Sensitivity":
+        """Of so many such groups: a unit may move each of them as far as it can."""
+        return Sensitivity(groups * self.l1, groups * self.l2_squared, self.linf)
+
+
+def of_partition(cells: int, protection: Protection) -> Sensitivity:
+    """Cells of which a row is in exactly one, such as a whole marginal: replacing a row moves two."""
+    if cells == 1:
+        # The only cell counts all rows: replacing a unit moves it by what the row count moves.
+        only = protection.row_count_sensitivity
+        return Sensitivity(l1=only, l2_squared=only**2, linf=only)
+    rows = protection.rows
+    moved = 2 if protection.relation == "replace_one" else 1
+    return Sensitivity(l1=moved * rows, l2_squared=moved * rows**2, linf=rows)
+
+
+def of_predicates(count: int, protection: Protection) -> Sensitivity:
+    """Arbitrary predicates stacked: a row may satisfy all of them, under either relation."""
+    rows = protection.rows
+    return Sensitivity(l1=count * rows, l2_squared=count * rows**2, linf=rows)

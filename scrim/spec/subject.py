@@ -1,0 +1,44 @@
+"""What a release is about: a table of rows, one of two linked tables, or both."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scrim.spec.errors import SpecError
+from scrim.spec.population import Protection
+from scrim.spec.release import AskedRelease
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import LevelTable, TwoLevelSchema, protection_of_table
+
+StoredTable = Literal["rows", "linked"] | LevelTable
+"""The tables of a dataset, as they are stored."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Which rows a release reads, and how they are protected."""
+
+    table: StoredTable
+    schema: Schema
+    """Of these rows; a LinkedSchema where two tables are linked."""
+    protection: Protection
+
+
+def subject_of(
+    release: AskedRelease, schema: Schema | TwoLevelSchema, protection: Protection
+) -> Subject:
+    """What a release reads of a dataset with that schema."""
+    if isinstance(schema, Schema):
+        if release.table is not None:
+            raise SpecError("table names one of two tables, and the dataset has one; leave it out")
+        return Subject("rows", schema, protection)
+    if release.table is None:
+        return Subject("linked", schema.linked, protection)
+    if release.table == "groups" and protection.unit == "person":
+        raise SpecError(
+            "the population protects each person, and the table of groups says nothing about whose a "
+            "row is; leave `table` out to release both tables, or use a population whose unit is household"
+        )
+    alone = schema.table(release.table)
+    if not alone.attributes:
+        raise SpecError(f"the table of {release.table} has no columns to release; name the other")
+    return Subject(release.table, alone, protection_of_table(protection, schema, release.table))

@@ -1,0 +1,153 @@
+"""Groups of individuals, such as households of people: two tables that are linked by a key.
+
+Released models, queries and the door see them linked (`LinkedSchema`): one row per individual, with
+the columns of its group beside its own, and the group's key to tell which rows belong together.
+"""
+
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from scrim.spec.base import Name, Spec
+from scrim.spec.population import PartialProtection, Protection
+from scrim.spec.schema import (
+    Attribute,
+    Columns,
+    Declared,
+    IdentifierColumn,
+    Schema,
+    refuse_many_codes,
+    refuse_repeated_names,
+)
+
+MAX_GROUP_SIZE = 1000
+
+LevelTable = Literal["groups", "individuals"]
+"""One of the two tables alone."""
+
+
+class GroupTable(Spec):
+    """The table of groups (for example households) of a two-level schema."""
+
+    key: Name
+    """The column that identifies a group."""
+    columns: Columns
+    """The columns that describe a group."""
+
+
+class IndividualTable(Spec):
+    """The table of individuals of a two-level schema."""
+
+    group_key: Name
+    """The column that names the individual's group."""
+    columns: Columns
+    """The columns that describe an individual."""
+    order: Name | None = None
+    """A column by which the individuals of a released group are sorted. Without one they come in no
+    particular order: no query tells the first of them from the second."""
+
+
+class TwoLevelSchema(Declared):
+    """Groups of individuals, linked by a key."""
+
+    groups: GroupTable
+    """One row per group."""
+    individuals: IndividualTable
+    """One row per individual."""
+    max_group_size: Annotated[int, Field(ge=1, le=MAX_GROUP_SIZE)]
+    """Largest number of individuals kept in a group; larger groups are truncated, never dropped."""
+
+    def refuse_faults(self) -> None:
+        """Names must be distinct, something must be released, and codes must not be too many."""
+        groups, individuals = self.groups, self.individuals
+        for columns in (groups.columns, individuals.columns):
+            refuse_repeated_names(columns)
+        described = (*_attributes(groups.columns, groups.key), *self._individual_attributes)
+        if not described:
+            raise ValueError("declare at least one column that is not an identifier")
+        # A linked row has the columns of both tables.
+        refuse_repeated_names([_identifier(groups.key), *described])
+        names = [column.name for column in self._individual_attributes]
+        if individuals.order is not None and individuals.order not in names:
+            raise ValueError("order must name a column of the individuals that is released")
+        refuse_many_codes(described)
+
+    def table(self, name: LevelTable) -> Schema:
+        """One of the tables alone, its key as an identifier before its other columns."""
+        if name == "groups":
+            return _keyed(self.groups.key, self.groups.columns)
+        return _keyed(self.individuals.group_key, self.individuals.columns)
+
+    @cached_property
+    def linked(self) -> "LinkedSchema":
+        """Individuals with the columns of their groups."""
+        of_groups = _attributes(self.groups.columns, self.groups.key)
+        return LinkedSchema(
+            columns=[_identifier(self.groups.key), *of_groups, *self._individual_attributes],
+            group_attributes=[column.name for column in of_groups],
+            group_key=self.individuals.group_key,
+            max_group_size=self.max_group_size,
+            order=self.individuals.order,
+        )
+
+    @property
+    def _individual_attributes(self) -> list[Attribute]:
+        return _attributes(self.individuals.columns, self.individuals.group_key)
+
+
+class LinkedSchema(Schema):
+    """One row per individual: the group's key, the group's columns, and the individual's own."""
+
+    group_attributes: list[Name]
+    """The columns that describe a group; they come before those that describe an individual."""
+    group_key: Name
+    """What the released table of individuals calls the key."""
+    max_group_size: Annotated[int, Field(ge=1, le=MAX_GROUP_SIZE)]
+    """No group has more individuals."""
+    order: Name | None = None
+    """The column by which the individuals of a released group are sorted, if there is one."""
+
+    @property
+    def key(self) -> str:
+        """The identifier that the rows of a group have in common."""
+        return self.columns[0].name
+
+    @cached_property
+    def individual_attributes(self) -> list[str]:
+        """The columns that describe an individual."""
+        of_groups = set(self.group_attributes)
+        return [column.name for column in self.attributes if column.name not in of_groups]
+
+
+def protection_of_table(
+    protection: Protection, schema: TwoLevelSchema, table: LevelTable
+) -> Protection:
+    """What protecting the population means for one of the two tables alone.
+
+    A household owns at most one row of the groups, and as many individuals as a group may have. A
+    person's rows are bounded by the population in either table. A unit may own no row there: a
+    household without individuals, or individuals whose household has no row.
+    """
+    fields = protection.model_dump(include=set(Protection.model_fields))
+    if protection.unit == "household":
+        fields["max_household_size"] = 1 if table == "groups" else schema.max_group_size
+    return PartialProtection(**fields)
+
+
+def _attributes(columns: Columns, key: str) -> list[Attribute]:
+    return [
+        column
+        for column in columns
+        if not isinstance(column, IdentifierColumn) and column.name != key
+    ]
+
+
+def _keyed(key: str, columns: Columns) -> Schema:
+    others = [column for column in columns if column.name != key]
+    # Not validated: a table may have nothing but its key.
+    return Schema.model_construct(columns=[_identifier(key), *others])
+
+
+def _identifier(name: str) -> IdentifierColumn:
+    return IdentifierColumn(name=name, type="identifier")

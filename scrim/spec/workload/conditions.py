@@ -1,0 +1,114 @@
+"""Conjunctions of conditions on single columns: what ranges and prefixes consist of."""
+
+import random
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from scrim.spec.population import Protection
+from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
+from scrim.spec.sensitivity import Sensitivity, of_predicates
+from scrim.spec.workload.group import Group
+
+MAX_PREDICATES = 1_000_000
+MISSING_SHARE = 0.1
+"""How often a random condition on a column that may miss values asks for a missing one."""
+
+
+@dataclass(frozen=True, slots=True)
+class HasCode:
+    """A category, by its code; missing is a code of its own."""
+
+    column: str
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class InInterval:
+    """A number in [low, high), or in [low, high] where high is the column's upper bound."""
+
+    column: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class IsMissing:
+    """A missing number."""
+
+    column: str
+
+
+Condition = HasCode | InInterval | IsMissing
+Conjunction = tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class PredicateGroup(Group):
+    """Predicates of any form; a row may satisfy all of them."""
+
+    is_whole: ClassVar[bool] = False
+
+    name: str
+    """Tells groups apart: it follows from everything that decides the queries."""
+    count: int
+
+    def size(self, schema: Schema) -> int:
+        """Number of predicates."""
+        return self.count
+
+    def sensitivity(self, schema: Schema, protection: Protection) -> Sensitivity:
+        """One for each predicate."""
+        return of_predicates(self.count, protection)
+
+
+class ConjunctionSource:
+    """Anything that can list its conjunctions."""
+
+    @abstractmethod
+    def conjunctions(self, schema: Schema) -> Sequence[Conjunction]:
+        """The conditions of every query, in order."""
+
+    @abstractmethod
+    def unaligned(self, schema: Schema) -> str | None:
+        """Why some interval may not consist of bins, found out without listing random ones."""
+
+
+@dataclass(frozen=True)
+class ConjunctionGroup(PredicateGroup):
+    """Conjunctions, which are listed only when they are needed: there may be very many."""
+
+    item: ConjunctionSource = field(compare=False)
+
+    def unaligned(self, schema: Schema) -> str | None:
+        """Intervals must consist of bins."""
+        return self.item.unaligned(schema)
+
+
+def code_draws(column: CategoricalColumn) -> Callable[[random.Random], HasCode]:
+    """Draws a category, or missing, each as likely as the others."""
+    size = column.size  # counted once: there may be many categories, and many draws
+    return lambda rng: HasCode(column.name, int(rng.random() * size))
+
+
+def asks_for_missing(column: Attribute, rng: random.Random) -> bool:
+    """Whether a random condition on a numeric column asks for missing values."""
+    return column.nullable and rng.random() < MISSING_SHARE
+
+
+def choose(names: Sequence[str], count: int, rng: random.Random) -> list[str]:
+    """So many different names. Only `random()` keeps its sequence in every version of Python."""
+    left = list(names)
+    return [left.pop(int(rng.random() * len(left))) for _ in range(count)]
+
+
+def numeric_columns(schema: Schema) -> dict[str, IntegerColumn | RealColumn]:
+    """The columns that conditions on numbers can be about."""
+    return {c.name: c for c in schema.attributes if not isinstance(c, CategoricalColumn)}
+
+
+def columns_of(conjunctions: Sequence[Conjunction], schema: Schema) -> tuple[str, ...]:
+    """Every column that some condition is about, in the schema's order."""
+    used = {condition.column for conjunction in conjunctions for condition in conjunction}
+    return tuple(column.name for column in schema.attributes if column.name in used)

@@ -1,0 +1,98 @@
+"""All groups of a workload together, within bounds that keep planning fast."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from functools import cached_property
+from itertools import combinations
+
+from scrim.spec.errors import SpecError
+from scrim.spec.schema import Schema
+from scrim.spec.workload.group import Group
+from scrim.spec.workload.marginals import MAX_GROUPS, MarginalGroup
+
+MAX_COMBINATIONS = 100_000
+"""Most pairs of columns in the tables of a workload, counted table by table; also most sets of one
+higher order that a mechanism considers."""
+MAX_TABLES = 100_000
+"""Most cross tables that all groups consist of."""
+
+
+class Groups(list[Group]):
+    """The groups of a workload. What follows from them alone is computed once, for all mechanisms."""
+
+    def __init__(self, groups: Iterable[Group], schema: Schema) -> None:
+        super().__init__(groups)
+        self._schema = schema
+        self._below: dict[int, list[MarginalGroup]] = {}
+
+    @cached_property
+    def marginals(self) -> list[MarginalGroup]:
+        """Those that are marginals."""
+        return [group for group in self if isinstance(group, MarginalGroup)]
+
+    @cached_property
+    def others(self) -> list[Group]:
+        """Those that are not."""
+        return [group for group in self if not isinstance(group, MarginalGroup)]
+
+    @cached_property
+    def unbinned(self) -> str | None:
+        """Which column lacks the bins that some query needs, if one does."""
+        for group in self:
+            for name in group.attributes:
+                if group.needs_bins and name not in self._schema.sizes:
+                    return f"column {name!r} needs bins: marginals are tables of discrete cells"
+        return None
+
+    @cached_property
+    def unaligned(self) -> str | None:
+        """Why models of discrete cells cannot answer some query, if they cannot."""
+        parts = dict.fromkeys(part for group in self for part in group.aligned_parts())
+        problems = (part.unaligned(self._schema) for part in parts)
+        return next((problem for problem in problems if problem is not None), None)
+
+    def below(self, order: int) -> list[MarginalGroup]:
+        """All marginals of order one and of the given order that some marginal contains.
+
+        None at all where these are too many to be listed.
+        """
+        if order not in self._below:
+            orders = Counter(len(group.attributes) for group in self.marginals)
+            listed = sum(times * math.comb(k, order) for k, times in orders.items())
+            self._below[order] = self._list_below(order) if listed <= MAX_COMBINATIONS else []
+        return self._below[order]
+
+    def _list_below(self, order: int) -> list[MarginalGroup]:
+        found = {
+            names: None
+            for size in sorted({1, order})
+            for group in self.marginals
+            for names in combinations(group.attributes, min(size, len(group.attributes)))
+        }
+        return [MarginalGroup(names) for names in found]
+
+
+def refuse_many_groups(count: int) -> None:
+    """Refuse a workload of too many groups."""
+    if count > MAX_GROUPS:
+        raise SpecError(
+            f"the workload has more than {MAX_GROUPS:,} marginals, trees and other groups of queries; ask "
+            "for fewer, for example with count and seed"
+        )
+
+
+def refuse_many_tables(groups: Groups, schema: Schema) -> None:
+    """Refuse a workload whose tables have too many columns, or levels, to be planned."""
+    pairs = sum(math.comb(len(group.attributes), 2) for group in groups if group.is_whole)
+    if pairs > MAX_COMBINATIONS:
+        raise SpecError(
+            f"the tables of the workload contain {pairs:,} pairs of columns, more than "
+            f"{MAX_COMBINATIONS:,}; ask for fewer tables, or for tables of fewer columns"
+        )
+    tables = sum(group.table_count(schema) for group in groups)
+    if tables > MAX_TABLES:
+        raise SpecError(
+            f"the binary trees of the workload consist of {tables:,} cross tables, one for each "
+            f"combination of levels, more than {MAX_TABLES:,}; ask for fewer trees, columns or levels"
+        )

@@ -1,0 +1,166 @@
+"""Marginals: cross tables of columns that have discrete cells."""
+
+import math
+import random
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from scrim.spec.base import Name, Seed, Spec
+from scrim.spec.errors import SpecError
+from scrim.spec.population import Protection
+from scrim.spec.schema import Schema
+from scrim.spec.sensitivity import Sensitivity, of_partition
+from scrim.spec.workload.group import Group
+
+MAX_ORDER = 10
+MAX_GROUPS = 20_000
+"""Most groups of queries in a workload."""
+
+ColumnSets = Annotated[
+    list[Annotated[list[Name], Field(min_length=1, max_length=MAX_ORDER)]],
+    Field(min_length=1, max_length=MAX_GROUPS, fail_fast=True),
+]
+"""Named columns, several sets of them."""
+
+
+@dataclass(frozen=True)
+class MarginalGroup(Group):
+    """Every cell of the cross table of some columns."""
+
+    needs_bins: ClassVar[bool] = True
+
+    def size(self, schema: Schema) -> int:
+        """Number of cells."""
+        return math.prod(schema.sizes[name] for name in self.attributes)
+
+    def sensitivity(self, schema: Schema, protection: Protection) -> Sensitivity:
+        """A row is in one cell."""
+        return of_partition(self.size(schema), protection)
+
+    def tables(self, schema: Schema) -> list[Mapping[str, int]]:
+        """Itself."""
+        return [{name: schema.sizes[name] for name in self.attributes}]
+
+    def table_count(self, schema: Schema) -> int:
+        """One."""
+        return 1
+
+
+class Marginals(Spec):
+    """Whole marginals: every cell of the cross table of k columns.
+
+    All k-way marginals (`k`), a public random choice of them (`k`, `count`, `seed`), or named ones
+    (`attributes`). Columns of numbers take part where they have bins.
+    """
+
+    type: Literal["marginals"]
+    """Always `marginals`."""
+    k: Annotated[int, Field(ge=1, le=MAX_ORDER)] | None = None
+    """Number of columns in each marginal."""
+    count: Annotated[int, Field(ge=1, le=MAX_GROUPS)] | None = None
+    """How many marginals to choose at random among all of order `k`."""
+    seed: Seed | None = None
+    """Seed of that public random choice."""
+    attributes: ColumnSets | None = None
+    """The columns of each marginal, by name."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.k is None) == (self.attributes is None):
+            raise ValueError("give either k or attributes")
+        if (self.count is None) != (self.seed is None):
+            raise ValueError("count and seed go together")
+        if self.count is not None and self.k is None:
+            raise ValueError("count needs k")
+        return self
+
+    def expand(self, schema: Schema) -> list[Group]:
+        """Each marginal once, its columns in the schema's order."""
+        return [MarginalGroup(names) for names in self._choose(schema)]
+
+    def _choose(self, schema: Schema) -> list[tuple[str, ...]]:
+        if self.attributes is not None:
+            return in_schema_order(self.attributes, [column.name for column in schema.attributes])
+        names = list(schema.sizes)
+        assert self.k is not None
+        if self.k > len(names):
+            raise SpecError(
+                f"{self.k}-way marginals need {self.k} columns; the schema has {len(names)} that are "
+                "categorical or have bins"
+            )
+        available = math.comb(len(names), self.k)
+        if self.count is None:
+            if available > MAX_GROUPS:
+                raise SpecError(
+                    f"all {self.k}-way marginals of {len(names)} columns are {available}, more than "
+                    f"{MAX_GROUPS}; give count and seed, or attributes"
+                )
+            return list(combinations(names, self.k))
+        if self.count > available:
+            raise SpecError(f"count is {self.count}, but there are only {available} such marginals")
+        assert self.seed is not None
+        return choose_combinations([(names, self.k)], self.count, self.seed)
+
+
+def in_schema_order(wanted: list[list[str]], names: list[str]) -> list[tuple[str, ...]]:
+    """Sets of columns, each once, sorted as the schema has them."""
+    position = {name: index for index, name in enumerate(names)}
+    marginals: dict[tuple[str, ...], None] = {}
+    for attributes in wanted:
+        unknown = [name for name in attributes if name not in position]
+        if unknown:
+            raise SpecError(
+                f"the schema has no column {unknown[0]!r} to query; it has {', '.join(names)}"
+            )
+        if len(set(attributes)) < len(attributes):
+            raise SpecError(f"the same column is named twice: {', '.join(attributes)}")
+        marginals[tuple(sorted(attributes, key=position.__getitem__))] = None
+    return list(marginals)
+
+
+def choose_combinations(
+    parts: list[tuple[list[str], int]], count: int, seed: int
+) -> list[tuple[str, ...]]:
+    """So many distinct sets with a given number of names from each part, in public at random."""
+    ways = [math.comb(len(names), k) for names, k in parts]
+    chosen: list[tuple[str, ...]] = []
+    for rank in _distinct_ranks(count, math.prod(ways), seed):
+        found: tuple[str, ...] = ()
+        for (names, k), number in zip(reversed(parts), reversed(ways), strict=True):
+            rank, part = divmod(rank, number)
+            found = (*_combination(names, k, part), *found)
+        chosen.append(found)
+    return chosen
+
+
+def _distinct_ranks(count: int, available: int, seed: int) -> list[int]:
+    """So many distinct numbers below `available`, which may be far beyond 64 bits (R. Floyd)."""
+    rng = random.Random(seed)
+    chosen: set[int] = set()
+    for largest in range(available - count, available):
+        rank = rng.randrange(largest + 1)
+        chosen.add(largest if rank in chosen else rank)
+    return sorted(chosen)
+
+
+def _combination(names: list[str], k: int, rank: int) -> tuple[str, ...]:
+    """The k-combination of that rank in the combinatorial number system, without the others."""
+    chosen: list[str] = []
+    for size in range(k, 0, -1):
+        below = _ranks_below(len(names), size)
+        position = bisect_right(below, rank) - 1
+        rank -= below[position]
+        chosen.append(names[position])
+    return tuple(reversed(chosen))
+
+
+@cache
+def _ranks_below(names: int, size: int) -> tuple[int, ...]:
+    """How many combinations have only names before each position."""
+    return tuple(math.comb(position, size) for position in range(names))

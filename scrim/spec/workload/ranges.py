@@ -1,0 +1,196 @@
+"""Ranges: conjunctions of categories and intervals of numbers, random or named.
+
+Paper: Liu, Tang, Vietri, Wu (2023), definition 2.3, with half-open intervals.
+"""
+
+import hashlib
+import json
+import random
+from collections.abc import Callable
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from scrim.spec.base import Name, Seed, Spec
+from scrim.spec.errors import SpecError
+from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
+from scrim.spec.workload.bins import BinStarts, cut_bins
+from scrim.spec.workload.conditions import (
+    MAX_PREDICATES,
+    Condition,
+    Conjunction,
+    ConjunctionGroup,
+    ConjunctionSource,
+    HasCode,
+    InInterval,
+    IsMissing,
+    asks_for_missing,
+    choose,
+    code_draws,
+    columns_of,
+    numeric_columns,
+)
+from scrim.spec.workload.group import Group
+from scrim.spec.workload.marginals import MAX_ORDER
+
+MAX_NAMED = 10_000
+"""Most queries that a workload names one by one."""
+
+Interval = Annotated[list[float], Field(min_length=2, max_length=2)]
+Wanted = Interval | str | None
+RangeQuery = Annotated[dict[Name, Wanted], Field(min_length=1, max_length=MAX_ORDER)]
+
+
+class Ranges(Spec, ConjunctionSource):
+    """Counts of rows with given categories and numbers in given intervals.
+
+    Random ones (`k`, `count`, `seed`), whose intervals end at edges of bins where the column has them,
+    or named ones (`queries`). An interval [low, high] holds low and not high, unless high is the
+    column's upper bound.
+    """
+
+    type: Literal["ranges"]
+    """Always `ranges`."""
+    k: Annotated[int, Field(ge=1, le=MAX_ORDER)] | None = None
+    """Number of columns in each random query."""
+    count: Annotated[int, Field(ge=1, le=MAX_PREDICATES)] | None = None
+    """Number of random queries."""
+    seed: Seed | None = None
+    """Seed of the public random choice."""
+    queries: (
+        Annotated[list[RangeQuery], Field(min_length=1, max_length=MAX_NAMED, fail_fast=True)]
+        | None
+    ) = None
+    """Named queries: for each column a category, an interval [low, high], or null for missing."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        drawn = [self.k, self.count, self.seed]
+        if (self.queries is None) == (None in drawn):
+            raise ValueError("give either queries, or k, count and seed")
+        if self.queries is not None and any(value is not None for value in drawn):
+            raise ValueError("give either queries, or k, count and seed")
+        return self
+
+    def expand(self, schema: Schema) -> list[Group]:
+        """One group of predicates."""
+        if self.queries is not None:
+            conjunctions = self.conjunctions(schema)
+            named = json.dumps(self.queries, sort_keys=True).encode()
+            name = f"ranges({len(conjunctions)}, {hashlib.sha256(named).hexdigest()[:16]})"
+            return [
+                ConjunctionGroup(columns_of(conjunctions, schema), name, len(conjunctions), self)
+            ]
+        assert self.k is not None and self.count is not None
+        attributes = tuple(column.name for column in schema.attributes)
+        if self.k > len(attributes):
+            raise SpecError(
+                f"{self.k}-way ranges need {self.k} columns; there are {len(attributes)}"
+            )
+        name = f"ranges({self.count}, seed {self.seed}, {self.k}-way)"
+        return [ConjunctionGroup(attributes, name, self.count, self)]
+
+    def conjunctions(self, schema: Schema) -> list[Conjunction]:
+        """The conditions of every query."""
+        if self.queries is not None:
+            used = dict.fromkeys(name for query in self.queries for name in query)
+            readers = {name: _reader(name, schema) for name in used}
+            return [
+                tuple(readers[name](wanted) for name, wanted in query.items())
+                for query in self.queries
+            ]
+        assert self.k is not None and self.count is not None
+        rng = random.Random(self.seed)
+        draws = {column.name: _draws(column) for column in schema.attributes}
+        names = list(draws)
+        return [
+            tuple(draws[name](rng) for name in choose(names, self.k, rng))
+            for _ in range(self.count)
+        ]
+
+    def unaligned(self, schema: Schema) -> str | None:
+        """Random intervals end at edges wherever there are bins; named ones are looked at."""
+        columns = numeric_columns(schema)
+        if self.queries is None:
+            unbinned = [column for column in columns.values() if column.bins is None]
+            return cut_bins(unbinned[0]) if unbinned else None
+        named = [condition for named in self.conjunctions(schema) for condition in named]
+        intervals = [condition for condition in named if isinstance(condition, InInterval)]
+        for name in dict.fromkeys(interval.column for interval in intervals):
+            column = columns[name]
+            if column.bins is None or not _consist_of_bins(column, intervals):
+                return cut_bins(column)
+        return None
+
+
+def _consist_of_bins(column: IntegerColumn | RealColumn, intervals: list[InInterval]) -> bool:
+    starts = BinStarts(column)
+    return all(
+        starts.span(interval.low, interval.high) is not None
+        for interval in intervals
+        if interval.column == column.name
+    )
+
+
+def _draws(column: Attribute) -> Callable[[random.Random], Condition]:
+    """Draws a condition on a column."""
+    if isinstance(column, CategoricalColumn):
+        return code_draws(column)
+    edges = None if column.bins is None else column.edges
+
+    def draw(rng: random.Random) -> Condition:
+        if asks_for_missing(column, rng):
+            return IsMissing(column.name)
+        if edges is not None:
+            first = int(rng.random() * (len(edges) - 1))
+            last = first + 1 + int(rng.random() * (len(edges) - 1 - first))
+            return InInterval(column.name, edges[first], edges[last])
+        span = column.upper - column.lower
+        low, high = sorted(column.lower + rng.random() * span for _ in range(2))
+        return InInterval(column.name, low, high)
+
+    return draw
+
+
+def _reader(name: str, schema: Schema) -> Callable[[Wanted], Condition]:
+    """Reads named conditions on a column."""
+    columns = {column.name: column for column in schema.attributes}
+    if name not in columns:
+        raise SpecError(f"the schema has no column {name!r} to query; it has {', '.join(columns)}")
+    column = columns[name]
+    if not isinstance(column, CategoricalColumn):
+        return lambda wanted: _condition_on_number(column, wanted)
+    code_of = {label: code for code, label in enumerate(column.labels)}
+
+    def read(wanted: Wanted) -> Condition:
+        if wanted is None:
+            _refuse_missing(column)
+            return HasCode(name, len(code_of))
+        if not isinstance(wanted, str) or wanted not in code_of:
+            raise SpecError(f"column {name!r} is categorical: name one of its values")
+        return HasCode(name, code_of[wanted])
+
+    return read
+
+
+def _condition_on_number(column: IntegerColumn | RealColumn, wanted: Wanted) -> Condition:
+    if wanted is None:
+        _refuse_missing(column)
+        return IsMissing(column.name)
+    if isinstance(wanted, str):
+        raise SpecError(f"column {column.name!r} is numeric: give an interval [low, high]")
+    return _interval(column, *wanted)
+
+
+def _refuse_missing(column: Attribute) -> None:
+    if not column.nullable:
+        raise SpecError(f"column {column.name!r} is declared to have no missing values")
+
+
+def _interval(column: IntegerColumn | RealColumn, low: float, high: float) -> InInterval:
+    if not column.lower <= low < high <= column.upper:
+        raise SpecError(
+            f"the interval of column {column.name!r} must increase and lie between its bounds "
+            f"{column.lower:g} and {column.upper:g}"
+        )
+    return InInterval(column.name, low, high)

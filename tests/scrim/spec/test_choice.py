@@ -1,0 +1,227 @@
+"""`auto`: what it chooses, from what, and how it says so."""
+
+from typing import Any
+
+import pytest
+
+from scrim.spec.budget import UNITS_PER_RHO
+from scrim.spec.choice import Choice, Resolved, resolve
+from scrim.spec.errors import SpecError
+from scrim.spec.mechanism import MECHANISMS, Auto, PepPub, Screen, Setting
+from scrim.spec.plan import plan
+from scrim.spec.population import Protection
+from scrim.spec.ranking import rank
+from scrim.spec.release import AskedRelease
+from scrim.spec.schema import Schema
+from scrim.spec.workload import Groups
+from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema
+from tests.synth.linked import household, two_level_schema
+
+SIZES = {f"c{position}": 4 for position in range(8)}
+SMALL = coded_schema(SIZES)
+WIDE = coded_schema({f"c{position}": 200 for position in range(8)})
+FAINT = "gem_plus"
+"""What is chosen where cells drown in their noise, and there are few columns."""
+
+
+def ask(schema: Schema = SMALL, **given: Any) -> Resolved:
+    """Resolve a release of triples by `auto`, or of what else is given."""
+    options = {name: given.pop(name) for name in ("public", "memory_bytes") if name in given}
+    protection = given.pop("protection", ADD_REMOVE)
+    release = AskedRelease.model_validate(
+        {
+            "workload": [{"type": "marginals", "k": 3}],
+            "mechanism": {"name": "auto"},
+            "budget": {"rho": 0.02},
+            **given,
+        }
+    )
+    return resolve(release, schema, protection, release.budget.units(1e-9), **options)
+
+
+def setting(schema: Schema) -> Setting:
+    """Nothing is asked, with some budget."""
+    return Setting(schema, ADD_REMOVE, UNITS_PER_RHO, 1000, Groups([], schema))
+
+
+def chosen(resolved: Resolved) -> str:
+    assert resolved.choice is not None
+    return resolved.release.mechanism.name
+
+
+def against(resolved: Resolved) -> dict[str, str]:
+    """Why others were passed over, by name."""
+    assert resolved.choice is not None
+    return {each.mechanism: each.reason for each in resolved.choice.passed_over}
+
+
+def with_numbers() -> Schema:
+    """A category, a number with bins, and `pay`, without."""
+    pay = {"name": "pay", "type": "real", "lower": 0, "upper": 1}
+    sex = {"name": "sex", "type": "categorical", "values": ["F", "M"]}
+    age = {"name": "age", "type": "integer", "lower": 0, "upper": 99, "bins": {"width": 10}}
+    return Schema.model_validate({"columns": [sex, age, pay]})
+
+
+def test_a_mechanism_that_is_named_is_left_alone() -> None:
+    found = ask(mechanism={"name": "gem", "rounds": 3})
+    assert found.choice is None
+    assert found.release.mechanism.model_dump(exclude_defaults=True) == {"name": "gem", "rounds": 3}
+
+
+def test_the_choice_follows_from_how_far_cells_stand_out() -> None:
+    assert chosen(ask()) == "generative_network"
+    assert chosen(ask(WIDE)) == FAINT
+    assert chosen(ask(WIDE, expected_rows=10**7)) == "generative_network"
+    assert chosen(ask(budget={"rho": 1e-7})) == FAINT
+    many, wider = (coded_schema({f"c{i}": size for i in range(40)}) for size in (20, 200))
+    pairs = [{"type": "marginals", "k": 2}]
+    assert chosen(ask(many, workload=pairs)) == "gem"
+    # No pair is worth its noise: of many columns, single ones alone are measured.
+    found = ask(wider, workload=pairs)
+    assert chosen(found) == "generative_network"
+    assert found.choice is not None and "single ones alone" in found.choice.reasons[0]
+    assert "no pair is worth its noise" in against(found)["gem"]
+
+
+def test_the_largest_error_may_matter_more() -> None:
+    largest = {"name": "auto", "goal": "max_error"}
+    assert chosen(ask(WIDE, mechanism=largest)) == "generative_network"
+    assert chosen(ask(mechanism=largest)) == "generative_network"
+
+
+def test_reasons_are_given_for_the_chosen_one_and_the_others() -> None:
+    found = ask(WIDE)
+    assert found.choice is not None
+    assert "times its noise" in found.choice.reasons[0]
+    assert "50,000 rows" in found.choice.reasons[1] and "rounds" in found.choice.reasons[1]
+    assert {"generative_network", "relaxed_projection", "gaussian"} <= against(found).keys()
+    assert FAINT not in against(found)
+    assert Choice.model_validate_json(found.choice.model_dump_json()) == found.choice
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "prefixes", "count": 5, "seed": 0, "numeric": 1},
+        {"type": "halfspaces", "count": 5, "seed": 0},
+    ],
+)
+def test_numbers_without_bins_take_rows(item: dict[str, Any]) -> None:
+    found = ask(with_numbers(), workload=[item])
+    assert chosen(found) == "private_gsd"
+    assert "cannot answer" in against(found)["generative_network"]
+    marginals = [{"type": "marginals", "attributes": [["sex", "age"]]}]
+    found = ask(with_numbers(), workload=marginals)
+    assert chosen(found) == "private_gsd"
+    assert "'pay' needs bins" in against(found)["generative_network"]
+
+
+def test_groups_of_individuals_take_a_mechanism_for_both_tables() -> None:
+    workload = [{"type": "hierarchical", "k": 2}]
+    linked = two_level_schema({"rooms": 3}, {"age": 4, "sex": 2}, 3).linked
+    found = ask(linked, workload=workload, protection=household(3))
+    assert chosen(found) == "h_gem"
+    assert against(found).keys() == {"h_mwem"}
+
+
+class TestPublicData:
+    def test_rows_with_every_column_are_reweighted_after_a_look(self) -> None:
+        found = ask(public=SMALL)
+        assert found.release.mechanism == PepPub(name="pep_pub", screen=Screen())
+        assert "no use of the public data" in against(found)["generative_network"]
+
+    def test_without_some_columns_a_network_learns_them_where_that_helps(self) -> None:
+        fewer = coded_schema(dict(list(SIZES.items())[:3]))
+        faint = ask(public=fewer, budget={"rho": 1e-7})
+        assert chosen(faint) == "gem_pub"
+        clear = ask(public=fewer)
+        assert chosen(clear) == "generative_network"
+        assert "they lack" in against(clear)["pep_pub"]
+        assert "without public rows" in against(clear)["gem_pub"]
+        assert clear.choice is not None and "not used" in clear.choice.reasons[-1]
+
+    def test_where_a_look_would_tell_nothing_they_are_not_trusted(self) -> None:
+        found = ask(public=SMALL, expected_rows=500)
+        assert chosen(found) != "pep_pub"
+        assert "too much to trust" in against(found)["pep_pub"]
+
+    def test_it_is_left_out_where_nothing_can_use_it(self) -> None:
+        prefixes = {"type": "prefixes", "count": 5, "seed": 0, "numeric": 1}
+        found = ask(with_numbers(), public=with_numbers(), workload=[prefixes])
+        assert chosen(found) == "private_gsd"
+        assert found.choice is not None
+        assert "the public data is not used" in found.choice.reasons[-1]
+
+
+def test_what_needs_more_memory_than_there_is_is_passed_over() -> None:
+    found = ask(memory_bytes=2**22, outputs={"rows": 1000})
+    assert chosen(found) != "generative_network"
+    assert "MiB" in against(found)["generative_network"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "remedy"),
+    [
+        ({"outputs": {"rows": 10**8}}, "outputs.rows"),
+        ({"mechanism": {"name": "gem", "components": 100_000}}, "components"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name_too(changes: dict[str, Any], remedy: str) -> None:
+    named = {"mechanism": {"name": "mwem"}} | changes
+    ask(memory_bytes=None, **named)
+    with pytest.raises(
+        SpecError, match=r"needs about [\d,]+ MiB, and workers have 64 MiB"
+    ) as found:
+        ask(memory_bytes=2**26, **named)
+    assert remedy in str(found.value)
+
+
+def test_rows_come_before_answers() -> None:
+    ranked = rank(Auto(name="auto"), setting(SMALL), has_public_data=True)
+    assert [each.mechanism.releases_rows for each in ranked] == [True] * (len(ranked) - 1) + [False]
+    names = {each.mechanism.catalogue_name() for each in ranked}
+    assert names == {m.catalogue_name() for m in MECHANISMS if not m.two_level}
+
+
+def test_what_is_to_be_measured_is_passed_on() -> None:
+    found = ask(mechanism={"name": "auto", "measure": [{"type": "marginals", "k": 1}]})
+    measure = found.release.mechanism.measure
+    assert measure is not None and measure[0].type == "marginals"
+    planned = plan(found.release, SMALL, ADD_REMOVE, UNITS_PER_RHO)
+    assert {len(group.attributes) for group in planned.measured} == {1}
+
+
+def test_whatever_works_is_found() -> None:
+    found = ask(budget={"rho": 1e-12}, protection=REPLACE_ONE)
+    assert chosen(found) == "fem"
+    assert found.choice is not None and "usually err less" in found.choice.reasons[0]
+    assert "too small for" in against(found)["generative_network"]
+
+
+def test_where_nothing_works_every_reason_is_told() -> None:
+    with pytest.raises(SpecError, match="no mechanism can do this") as refused:
+        ask(
+            protection=REPLACE_ONE,
+            budget={"rho": 2e-12},
+            workload=[{"type": "halfspaces", "count": 9, "seed": 1}],
+        )
+    assert "cannot answer halfspaces" in str(refused.value)
+    for mechanism in MECHANISMS:
+        if not (mechanism.two_level or mechanism.needs_public_data):
+            assert mechanism.catalogue_name() in str(refused.value)
+
+
+def test_what_no_mechanism_can_answer_is_refused_once() -> None:
+    with pytest.raises(SpecError, match=r"^column 'pay' needs bins"):
+        ask(with_numbers(), workload=[{"type": "marginals", "attributes": [["age", "pay"]]}])
+
+
+def test_one_reason_is_told_once() -> None:
+    with pytest.raises(SpecError, match=r"^the budget is too small to be divided"):
+        ask(budget={"rho": 1e-11})
+
+
+def test_the_same_question_always_has_the_same_answer() -> None:
+    person = Protection(unit="person", max_rows_per_person=3)
+    assert ask(WIDE, protection=person) == ask(WIDE, protection=person)
