@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from scrim.spec.budget import epsilon_of_units, rho_of_units
-from scrim.spec.plan import ReleasePlan, Split, plan, screen_of
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
@@ -20,10 +19,11 @@ from scrim.spec.workload import NUMBER_OF_GROUPS
 from synth.device import choose_device
 from synth.domain import Domain
 from synth.door import Door, Measurement, RowCount
-from synth.mechanisms import RUNNERS
+from synth.mechanisms import run_mechanism
 from synth.mechanisms.base import Cache, Job
 from synth.mechanisms.screen import Screened, screen_public_data
 from synth.models.released import AnswerTable, ReleasedModel
+from synth.planning.plan import ReleasePlan, Split, plan, screen_of
 from synth.privacy.journal import Journal, MemoryJournal, Operation
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_groups
@@ -175,7 +175,7 @@ def _learn(
         cache=cache,
         note=note,
     )
-    model = RUNNERS[type(release.mechanism)](job, release.mechanism)
+    model = run_mechanism(job, release.mechanism)
     return ReleasedModel(schema, rows.value, model), screened
 
 

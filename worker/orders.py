@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from scrim.spec.choice import Choice
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Bins, CategoricalColumn, Column, IdentifierColumn, Schema
-from scrim.spec.subject import StoredTable, Subject, subject_of
 from scrim.spec.two_level import LinkedSchema
 from service.context import Context
 from service.crypto import unwrap_key
@@ -23,6 +22,7 @@ from service.ledger import repository as ledger
 from service.models import Dataset, PopulationRow, ReleaseRow
 from service.populations import repository as populations
 from service.releases import repository as releases
+from synth.planning.subject import StoredTable, Subject, subject_of
 from synth.table import Table, draw_values
 from synth.table.linking import draw_groups
 from worker.chunks import Shelf

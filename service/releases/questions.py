@@ -7,10 +7,8 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
 from scrim.spec.errors import SpecError
-from scrim.spec.plan import refuse_types, refuse_unreadable
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
-from scrim.spec.subject import Subject, subject_of
 from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import expand
 from service.context import Context
@@ -29,6 +27,8 @@ from service.releases.schemas import (
     SampleRequest,
 )
 from service.releases.service import find_visible
+from synth.planning.plan import refuse_types, refuse_unreadable
+from synth.planning.subject import Subject, subject_of
 
 
 async def answer(

@@ -8,12 +8,15 @@ from uuid import UUID
 from pydantic import Field
 
 from scrim.spec.base import Spec
-from scrim.spec.budget import rho_of_units
+from scrim.spec.budget import epsilon_of_units, rho_of_units
 from scrim.spec.choice import Choice
 from scrim.spec.two_level import LevelTable
 from scrim.spec.workload import Workload
+from service.ledger.records import Account
 from service.models import Artifact, ReleaseRow
 from service.views import View, day_of
+from synth.planning.choice import Resolved
+from synth.planning.forecast import Forecast
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 MAX_SAMPLE_ROWS = 100_000
@@ -130,7 +133,7 @@ class ReleaseView(View):
         return self.model_copy(update=coarse)
 
 
-class ItemForecast(View):
+class ItemForecastView(View):
     """What to expect of one item of the workload."""
 
     item: int
@@ -166,10 +169,40 @@ class Preview(View):
     memory_bytes: int | None
     """About how much memory a worker would need to fit the model, draw the rows and write the files,
     beside what it takes at rest; null where that is not known beforehand."""
-    items: list[ItemForecast]
+    items: list[ItemForecastView]
     """What to expect of each item of the workload."""
     warnings: list[str]
     """What you may not have expected."""
+
+    @classmethod
+    def of(
+        cls,
+        resolved: Resolved,
+        forecast: Forecast,
+        account: Account,
+        *,
+        delta: float,
+        warnings: Sequence[str] = (),
+    ) -> "Preview":
+        """From the plan and its forecast, and what the population has left."""
+        release, units = resolved.release, resolved.release.budget.units(delta)
+        left = account.left_units
+        short = f"the population has {rho_of_units(left):g} rho left: this release would be refused"
+        return cls(
+            rho=rho_of_units(units),
+            epsilon=epsilon_of_units(units, delta),
+            rho_left_after=rho_of_units(left - units),
+            mechanism=release.mechanism.model_dump(mode="json", exclude_none=True),
+            choice=resolved.choice,
+            queries=sum(item.queries for item in forecast.items),
+            operations=forecast.operations,
+            memory_bytes=resolved.plan.peak_bytes,
+            items=[
+                ItemForecastView(item=position, **vars(item))
+                for position, item in enumerate(forecast.items)
+            ],
+            warnings=[*([short] if units > left else []), *forecast.warnings, *warnings],
+        )
 
 
 class Question(Spec):

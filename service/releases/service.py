@@ -8,11 +8,9 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from scrim.spec.budget import rho_of_units
-from scrim.spec.choice import Resolved, resolve
 from scrim.spec.errors import SpecError
 from scrim.spec.release import ReleaseRequest
 from scrim.spec.schema import Schema
-from scrim.spec.subject import Subject, subject_of
 from service.config import Settings
 from service.datasets import repository as datasets
 from service.datasets.schemas import schema_of
@@ -26,9 +24,11 @@ from service.models import Dataset, PopulationRow, ReleaseRow
 from service.pagination import Page, Paging, page_of
 from service.populations import repository as populations
 from service.releases import repository
-from service.releases.forecast import forecast
 from service.releases.schemas import Preview, ReleaseView
 from service.work import UnitOfWork
+from synth.planning.choice import Resolved, resolve
+from synth.planning.forecast import forecast
+from synth.planning.subject import Subject, subject_of
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,19 @@ class _Named:
 def preview(session: Session, body: ReleaseRequest, *, memory_bytes: int | None) -> Preview:
     """What a release would cost; touches neither data nor budget."""
     named, resolved = _find_and_resolve(session, body, memory_bytes)
-    found = forecast(
-        resolved,
-        named.subject,
-        ledger.account(session, named.population.id),
-        delta=named.population.delta,
-    )
+    account = ledger.account(session, named.population.id)
     late = [
         f"the {kind} is {dataset.state}: this release would be refused"
         for kind, dataset in _needed(named, dry_run=body.dry_run)
         if dataset.state != "ready"
     ]
-    return found.model_copy(update={"warnings": [*found.warnings, *late]})
+    return Preview.of(
+        resolved,
+        forecast(resolved, named.subject),
+        account,
+        delta=named.population.delta,
+        warnings=late,
+    )
 
 
 def create(

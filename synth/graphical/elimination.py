@@ -11,10 +11,10 @@ from functools import cached_property
 
 import torch
 
-from scrim.spec.memory import ELIMINATED_ENTRIES
-from scrim.spec.triangulation import Attributes
 from synth.graphical.junction_tree import JunctionTree
 from synth.graphical.propagation import Beliefs, sum_to
+from synth.planning.memory import ELIMINATED_ENTRIES
+from synth.planning.triangulation import Attributes
 
 SMALLEST = 1e-300
 """Keeps a cell that nothing is in from being divided by."""

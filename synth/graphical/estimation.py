@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import torch
 
-from scrim.spec.triangulation import Attributes
 from synth.graphical.descent import Point, minimise
 from synth.graphical.junction_tree import JunctionTree
 from synth.graphical.propagation import propagate
+from synth.planning.triangulation import Attributes
 
 ENTROPY_WEIGHT = 0.5
 """In units of the largest noise: a potential of one leaves such a cell off by half of it."""

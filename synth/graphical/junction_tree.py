@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from scrim.spec.triangulation import Attributes, triangulate
 from synth.domain import Domain
+from synth.planning.triangulation import Attributes, triangulate
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from functools import cached_property
 
 import torch
 
-from scrim.spec.triangulation import Attributes
 from synth.graphical.junction_tree import JunctionTree
 from synth.graphical.tables import gather, spread
+from synth.planning.triangulation import Attributes
 
 Tables = Mapping[Attributes, torch.Tensor]
 

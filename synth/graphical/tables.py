@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 
-from scrim.spec.triangulation import Attributes
+from synth.planning.triangulation import Attributes
 
 
 def spread(

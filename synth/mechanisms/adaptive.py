@@ -17,14 +17,17 @@ import torch
 from numpy.typing import NDArray
 
 from scrim.spec.budget import rho_of_units
-from scrim.spec.mechanism import AdaptiveSpec, AnnealedRounds, Rounds
+from scrim.spec.mechanism import AdaptiveSpec
 from synth.door import Measurement, TotalError, weighted_average
 from synth.mechanisms.base import Job
 from synth.mechanisms.schedule import schedule_of
+from synth.planning.spending import AnnealedRounds, Rounds
 from synth.queries import QueryGroup, QuerySet, Single, compile_groups
 
 MEAN_NOISE = math.sqrt(2 / math.pi)
 """The mean of |x| for standard normal x."""
+SMOOTHED = 0.5
+"""The power of n with which noise on n cells counts after a fit that smooths, such as that of a mixture."""
 
 
 class Learner(Protocol):
@@ -38,19 +41,21 @@ class Learner(Protocol):
 
 
 def adaptive_measurements(
-    job: Job,
+    job: Job[Rounds],
     spec: AdaptiveSpec,
     learner: Learner,
     *,
     admit: Callable[[QuerySet], QuerySet] = lambda candidates: candidates,
+    noise_power: float = 1.0,
 ) -> None:
     """Rounds of: select what the learner answers worst, measure it, update the learner.
 
     `admit` tells which of the candidates a round may choose from, by what was measured before.
+    `noise_power` is how noise on n cells counts: as n where a fit follows the noise of every cell, as AIM
+    assumes; as a smaller power of n where it smooths.
     """
     plan, among = job.plan, spec.select
-    assert isinstance(plan, Rounds)
-    measurements = _open(job, plan)
+    measurements = _open(job)
     if measurements:
         learner.update(measurements, measurements)
     unknown = _without_public(job)
@@ -70,7 +75,7 @@ def adaptive_measurements(
             budget=share.select,
             among=among,
             k=min(per_round, len(candidates.candidates(among))),
-            score=beyond_noise(candidates, job, spec, share.measure),
+            score=beyond_noise(candidates, job, spec, share.measure, noise_power=noise_power),
         )
         newest = [
             job.door.measure(candidates.candidate(index, among), budget=share.measure)
@@ -81,19 +86,19 @@ def adaptive_measurements(
         if isinstance(plan, AnnealedRounds):
             change = job.rows * np.abs(learner.answer(candidates) - answers)
             of_chosen = np.add.reduceat(change, candidates.candidates(among))[chosen]
-            noise = [total_noise(m.sigma, m.query.size, spec.noise_power) for m in newest]
+            noise = [total_noise(m.sigma, m.query.size, noise_power) for m in newest]
             schedule.note(learnt=of_chosen.sum() > sum(noise))
         finished += 1
     job.progress(finished, finished)
 
 
-def _open(job: Job, plan: Rounds) -> list[Measurement]:
+def _open(job: Job[Rounds]) -> list[Measurement]:
     """Read what is public, and measure the distributions of single columns where there is a budget."""
-    first = compile_groups((*plan.public, *plan.opened), job.schema)
-    return [job.door.measure(group, budget=plan.opening) for group in first.groups]
+    first = compile_groups((*job.plan.public, *job.plan.opened), job.schema)
+    return [job.door.measure(group, budget=job.plan.opening) for group in first.groups]
 
 
-def _without_public(job: Job) -> QuerySet:
+def _without_public(job: Job[Rounds]) -> QuerySet:
     """The candidates of which something is left to learn: those that some unit can move."""
     groups = job.candidates.groups
     return QuerySet(g for g in groups if g.sensitivity(job.door.protection).l2_squared)
@@ -108,7 +113,12 @@ def total_noise(sigma: Any, cells: Any, power: float) -> Any:
 
 
 def beyond_noise(
-    candidates: QuerySet, job: Job, spec: AdaptiveSpec, measure: int
+    candidates: QuerySet,
+    job: Job[Rounds],
+    spec: AdaptiveSpec,
+    measure: int,
+    *,
+    noise_power: float = 1.0,
 ) -> TotalError | None:
     """AIM's score: what measuring a candidate would teach about what is asked, beyond its own noise.
 
@@ -127,7 +137,7 @@ def beyond_noise(
     sizes = np.diff([*starts, candidates.size])
     return TotalError(
         weights=np.array(weights)[group] // math.gcd(*weights),
-        offsets=total_noise(sigmas, sizes, spec.noise_power),
+        offsets=total_noise(sigmas, sizes, noise_power),
     )
 
 

@@ -12,18 +12,18 @@ The size follows from what was used before a round, without the round's own shar
 the last fit turned out, and a recorded choice must mean the same on another machine.
 """
 
-from scrim.spec.mechanism import Aim, Rounds
-from scrim.spec.triangulation import smallest_model
+from scrim.spec.mechanism import Aim
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.graphical import GraphicalLearner
 from synth.models.graphical import GraphicalModel
+from synth.planning.spending import Rounds
+from synth.planning.triangulation import smallest_model
 from synth.queries import QuerySet
 
 
-def run(job: Job, spec: Aim) -> GraphicalModel:
+def run(job: Job[Rounds], spec: Aim) -> GraphicalModel:
     """Learn a graphical model of the attributes that are asked about or measured."""
-    assert isinstance(job.plan, Rounds)
     learner = GraphicalLearner(job, steps=spec.steps)
     sets = [group.attributes for group in job.candidates.groups]
     # One candidate always has room: the first round may be too cheap for any.

@@ -1,15 +1,15 @@
 """What a mechanism is given."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import torch
 
-from scrim.spec.mechanism import OneShot, Plan
 from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.door import Door, Measurement
+from synth.planning.spending import OneShot, Plan
 from synth.queries import QuerySet
 from synth.table import Table
 
@@ -26,9 +26,13 @@ class Cache(Protocol):
         """Remember; what is under a key never changes."""
 
 
+PlanT = TypeVar("PlanT", bound=Plan, covariant=True)
+AnyPlan = TypeVar("AnyPlan", bound=Plan)
+
+
 @dataclass(frozen=True)
-class Job:
-    """One run of a mechanism."""
+class Job(Generic[PlanT]):
+    """One run of a mechanism that spends by a plan of its own kind."""
 
     door: Door
     schema: Schema
@@ -41,7 +45,7 @@ class Job:
     """The number of rows (of groups, where rows are linked): public, or measured with noise."""
     rows_sigma: float
     """Standard deviation of that number; 0 where it is public."""
-    plan: Plan
+    plan: PlanT
     """How it spends its budget."""
     progress: Callable[[int, int], None]
     """Told how many rounds of how many are done."""
@@ -54,10 +58,13 @@ class Job:
     note: Callable[[Mapping[str, float]], None] = lambda found: None
     """Told what the certificate should say about the fit: numbers that follow from outcomes alone."""
 
+    def with_plan(self, plan: AnyPlan) -> "Job[AnyPlan]":
+        """The same job, spending by that plan."""
+        return cast("Job[AnyPlan]", replace(cast(Any, self), plan=plan))
 
-def measure_once(job: Job) -> list[Measurement]:
+
+def measure_once(job: Job[OneShot]) -> list[Measurement]:
     """Measure every candidate, each for its share of the budget."""
-    assert isinstance(job.plan, OneShot)
     return [
         job.door.measure(group, budget=budget)
         for group, budget in zip(job.candidates.groups, job.plan.measure, strict=True)

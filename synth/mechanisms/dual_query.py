@@ -11,16 +11,16 @@ alpha = 1" of Adaptive Measurements: a hedge draw looks at all past rounds, a se
 
 import numpy as np
 
-from scrim.spec.mechanism import Draws, DualQuery
+from scrim.spec.mechanism import DualQuery
 from synth.mechanisms.base import Job
 from synth.mechanisms.best_response import BestResponses
 from synth.mechanisms.game import draw_critics
 from synth.models.support import Support
+from synth.planning.spending import Draws
 
 
-def run(job: Job, spec: DualQuery) -> Support:
+def run(job: Job[Draws], spec: DualQuery) -> Support:
     """Play all rounds; the records have equal weights."""
-    assert isinstance(job.plan, Draws)
     responses = BestResponses(job.schema, job.candidates, effort=spec.effort)
     past_answers = np.zeros(job.candidates.size)
     rounds = len(job.plan.prices)

@@ -14,16 +14,16 @@ The exponential noise belongs to the search: nothing about privacy rests on it.
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.mechanism import Draws, Fem
+from scrim.spec.mechanism import Fem
 from synth.mechanisms.base import Job
 from synth.mechanisms.best_response import SCALE, BestResponses
 from synth.mechanisms.game import Critics, draw_critics
 from synth.models.support import Support
+from synth.planning.spending import Draws
 
 
-def run(job: Job, spec: Fem) -> Support:
+def run(job: Job[Draws], spec: Fem) -> Support:
     """Play all rounds; the records have equal weights."""
-    assert isinstance(job.plan, Draws)
     responses = BestResponses(job.schema, job.candidates, effort=spec.effort)
     rounds = len(job.plan.prices)
     critics: Critics = {}
@@ -40,7 +40,7 @@ def run(job: Job, spec: Fem) -> Support:
 
 
 def _respond(
-    job: Job, spec: Fem, responses: BestResponses, critics: Critics
+    job: Job[Draws], spec: Fem, responses: BestResponses, critics: Critics
 ) -> NDArray[np.float64]:
     """The answers of a round's records, each with a perturbation of its own."""
     found = np.zeros(job.candidates.size)

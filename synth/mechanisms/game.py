@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrim.spec.budget import rho_of_units
-from scrim.spec.mechanism import Draws
 from synth.mechanisms.base import Job
+from synth.planning.spending import Draws
 
 SAFETY = 1 - 2**-18
 """The rate is a little below what the plan pays for, so that rounding never costs a unit: neither that
@@ -22,9 +22,10 @@ Critics = dict[int, int]
 """How often each query was drawn, less how often its negation was; those that cancel are left out."""
 
 
-def draw_critics(job: Job, past_answers: NDArray[np.float64], *, past: int, turn: int) -> Critics:
+def draw_critics(
+    job: Job[Draws], past_answers: NDArray[np.float64], *, past: int, turn: int
+) -> Critics:
     """Draw the critics of one turn by the regret of `past` rounds, for what the plan says."""
-    assert isinstance(job.plan, Draws)
     drawn = job.door.hedge_draw(
         job.candidates,
         past_answers,
@@ -40,7 +41,7 @@ def draw_critics(job: Job, past_answers: NDArray[np.float64], *, past: int, turn
     return {query: weight for query, weight in weights.items() if weight}
 
 
-def _rate(job: Job, price: int, past: int) -> float:
+def _rate(job: Job[Draws], price: int, past: int) -> float:
     """The rate whose draws have that price: rho = rate^2 past^2 c^2 / (2 n_hat^2).
 
     It follows from the measured number of rows, so that the price does not: that is planned before.

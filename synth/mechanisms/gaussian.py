@@ -4,16 +4,16 @@ Paper: Canonne, Kamath, Steinke (2020), the discrete Gaussian mechanism.
 Algorithm: the budget is divided evenly over the marginals; rho = sum D_r^2 / (2 sigma_r^2).
 """
 
-from scrim.spec.mechanism import Gaussian, OneShot
+from scrim.spec.mechanism import Gaussian
 from synth.mechanisms.base import Job
 from synth.models.noisy_marginals import NoisyMarginal, NoisyMarginals
+from synth.planning.spending import OneShot
 from synth.queries import Marginal
 
 
-def run(job: Job, spec: Gaussian) -> NoisyMarginals:
+def run(job: Job[OneShot], spec: Gaussian) -> NoisyMarginals:
     """Measure each candidate marginal with an equal share of the budget."""
     groups = job.candidates.groups
-    assert isinstance(job.plan, OneShot)
     measured = []
     for done, (group, budget) in enumerate(zip(groups, job.plan.measure, strict=True)):
         assert isinstance(group, Marginal)

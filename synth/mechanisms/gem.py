@@ -13,13 +13,14 @@ from collections.abc import Collection, Sequence
 
 import torch
 
-from scrim.spec.mechanism import GenerativeSpec, Rounds
+from scrim.spec.mechanism import GenerativeSpec
 from synth.door import Measurement
-from synth.mechanisms.adaptive import adaptive_measurements
+from synth.mechanisms.adaptive import SMOOTHED, adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.projection import AboveThreshold, Measured, MixtureLearner, Objective
 from synth.models.generators import GeneratorNetwork
 from synth.models.product import ProductMixture
+from synth.planning.spending import Rounds
 
 ERROR_MEMORY = 0.5
 """The paper's beta for the moving average of the largest errors (appendix D.3)."""
@@ -27,14 +28,14 @@ WEIGHT_MEMORY = 0.9
 """Beta of the moving average of the weights (appendix D.2 leaves it open)."""
 
 
-def run(job: Job, spec: GenerativeSpec) -> ProductMixture:
+def run(job: Job[Rounds], spec: GenerativeSpec) -> ProductMixture:
     """Train a generator."""
     learner = GenerativeLearner(new_network(job, spec), job, spec)
-    adaptive_measurements(job, spec, learner)
+    adaptive_measurements(job, spec, learner, noise_power=SMOOTHED)
     return learner.released()
 
 
-def new_network(job: Job, spec: GenerativeSpec) -> GeneratorNetwork:
+def new_network(job: Job[Rounds], spec: GenerativeSpec) -> GeneratorNetwork:
     """A network that has learnt nothing yet."""
     return GeneratorNetwork(job.domain, spec.components, latent=spec.latent, hidden=spec.hidden)
 
@@ -45,14 +46,13 @@ class GenerativeLearner(MixtureLearner):
     def __init__(
         self,
         network: GeneratorNetwork,
-        job: Job,
+        job: Job[Rounds],
         spec: GenerativeSpec,
         *,
         known: Collection[str] = (),
     ) -> None:
         super().__init__(network, job, spec, known=known)
         self._spec = spec
-        assert isinstance(job.plan, Rounds)
         self._rounds = job.plan.rounds
         self._round = 0
         self._largest_error: float | None = None

@@ -12,16 +12,17 @@ asked unless named (docs/defaults.md).
 """
 
 from scrim.spec.mechanism import GemPlus
-from synth.mechanisms.adaptive import adaptive_measurements
+from synth.mechanisms.adaptive import SMOOTHED, adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.projection import MixtureLearner
 from synth.models.generators import GeneratorNetwork
 from synth.models.product import ProductMixture
+from synth.planning.spending import Rounds
 
 
-def run(job: Job, spec: GemPlus) -> ProductMixture:
+def run(job: Job[Rounds], spec: GemPlus) -> ProductMixture:
     """Train a generator."""
     network = GeneratorNetwork(job.domain, spec.components, latent=spec.latent, hidden=spec.hidden)
     learner = MixtureLearner(network, job, spec)
-    adaptive_measurements(job, spec, learner)
+    adaptive_measurements(job, spec, learner, noise_power=SMOOTHED)
     return network.released()

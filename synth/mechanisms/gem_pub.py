@@ -18,29 +18,30 @@ import numpy as np
 import torch
 
 from scrim.spec.mechanism import GemPub
-from scrim.spec.memory import GROUPS_PER_STEP
 from synth.domain import Domain
-from synth.mechanisms.adaptive import adaptive_measurements
+from synth.mechanisms.adaptive import SMOOTHED, adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.gem import GenerativeLearner, new_network
 from synth.mechanisms.projection import Measured, NoiseBand, descend, new_optimiser
 from synth.models.generators import GeneratorNetwork
 from synth.models.product import ProductMixture
 from synth.models.support import Support
+from synth.planning.memory import GROUPS_PER_STEP
+from synth.planning.spending import Rounds
 from synth.queries import QuerySet
 from synth.table import Table
 
 
-def run(job: Job, spec: GemPub) -> ProductMixture:
+def run(job: Job[Rounds], spec: GemPub) -> ProductMixture:
     """Learn the public rows, then what they get wrong about the private ones."""
     assert job.public is not None
     network = pretrained(job, spec, job.public)
     learner = GenerativeLearner(network, job, spec, known=Domain.of(job.public.schema).names)
-    adaptive_measurements(job, spec, learner)
+    adaptive_measurements(job, spec, learner, noise_power=SMOOTHED)
     return learner.released()
 
 
-def pretrained(job: Job, spec: GemPub, table: Table) -> GeneratorNetwork:
+def pretrained(job: Job[Rounds], spec: GemPub, table: Table) -> GeneratorNetwork:
     """A network that knows the public rows, from the cache where it was trained before."""
     network = new_network(job, spec).to(job.device)
     public = Support.of(table)
@@ -63,7 +64,7 @@ def pretrained(job: Job, spec: GemPub, table: Table) -> GeneratorNetwork:
     return network
 
 
-def _lessons(job: Job, public: Support) -> list[list[QuerySet]]:
+def _lessons(job: Job[Rounds], public: Support) -> list[list[QuerySet]]:
     """What the public rows can teach: first what may be measured, which is small; then what is asked.
 
     A lesson is given in batches, each a fair sample of the whole, or the last would be what is kept.

@@ -10,9 +10,10 @@ from synth.mechanisms.base import Job
 from synth.mechanisms.projection import project_once
 from synth.models.generators import GeneratorNetwork
 from synth.models.product import ProductMixture
+from synth.planning.spending import OneShot
 
 
-def run(job: Job, spec: GenerativeNetwork) -> ProductMixture:
+def run(job: Job[OneShot], spec: GenerativeNetwork) -> ProductMixture:
     """Measure all candidates, then train."""
     network = GeneratorNetwork(job.domain, spec.components, latent=spec.latent, hidden=spec.hidden)
     return project_once(job, spec, network)

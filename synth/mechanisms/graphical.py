@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.triangulation import Attributes, has_room
 from synth.domain import Domain
 from synth.door import Measurement
 from synth.graphical.estimation import Evidence, estimate
@@ -13,13 +12,15 @@ from synth.graphical.junction_tree import JunctionTree
 from synth.mechanisms.adaptive import Target, targets
 from synth.mechanisms.base import Job
 from synth.models.graphical import GraphicalModel
+from synth.planning.spending import Plan
+from synth.planning.triangulation import Attributes, has_room
 from synth.queries import QuerySet
 
 
 class GraphicalLearner:
     """A graphical model that is fitted to all measurements, starting from the last fit."""
 
-    def __init__(self, job: Job, *, steps: int) -> None:
+    def __init__(self, job: Job[Plan], *, steps: int) -> None:
         """Of the attributes that are asked about or measured."""
         names = (*job.queries.attributes, *job.candidates.attributes)
         self.model = GraphicalModel(job.domain.project(names), {})

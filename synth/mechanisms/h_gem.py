@@ -13,10 +13,11 @@ from dataclasses import replace
 from scrim.spec.mechanism import HierarchicalGem
 from scrim.spec.workload.hierarchical import as_linked
 from synth.domain import domain_of_groups
-from synth.mechanisms.adaptive import adaptive_measurements
+from synth.mechanisms.adaptive import SMOOTHED, adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.gem import GenerativeLearner, new_network
 from synth.models.households import Households
+from synth.planning.spending import Rounds
 
 
 class GroupLearner(GenerativeLearner):
@@ -25,10 +26,10 @@ class GroupLearner(GenerativeLearner):
     ends_at_best = True
 
 
-def run(job: Job, spec: HierarchicalGem) -> Households:
+def run(job: Job[Rounds], spec: HierarchicalGem) -> Households:
     """Train a generator of groups."""
     schema = as_linked(job.schema)
     of_groups = replace(job, domain=domain_of_groups(schema))
     learner = GroupLearner(new_network(of_groups, spec), of_groups, spec)
-    adaptive_measurements(of_groups, spec, learner)
+    adaptive_measurements(of_groups, spec, learner, noise_power=SMOOTHED)
     return Households(schema, learner.released())

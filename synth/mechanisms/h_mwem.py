@@ -18,10 +18,11 @@ from synth.mechanisms import mwem
 from synth.mechanisms.adaptive import Target
 from synth.mechanisms.base import Job
 from synth.models.group_types import GroupTypes
+from synth.planning.spending import Rounds
 from synth.queries import GroupSizes, Hierarchical
 
 
-def run(job: Job, spec: HierarchicalMwem) -> GroupTypes:
+def run(job: Job[Rounds], spec: HierarchicalMwem) -> GroupTypes:
     """Learn weights of kinds of groups over the columns that are asked about or measured."""
     used = {*job.queries.attributes, *job.candidates.attributes}
     start = GroupTypes.uniform(as_linked(job.schema), used)

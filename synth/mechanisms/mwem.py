@@ -23,25 +23,26 @@ from synth.mechanisms.base import Job
 from synth.models.group_types import GroupTypes
 from synth.models.histogram import Histogram
 from synth.models.support import Support
+from synth.planning.spending import Rounds
 from synth.queries import QuerySet
 
 Weights = TypeVar("Weights", Histogram, Support)
 AnyWeights = TypeVar("AnyWeights", Histogram, Support, GroupTypes)
 
 
-def run(job: Job, spec: Mwem) -> Histogram:
+def run(job: Job[Rounds], spec: Mwem) -> Histogram:
     """Learn a histogram over the attributes that are asked about or measured."""
     used = (*job.queries.attributes, *job.candidates.attributes)
     return learn(job, spec, Histogram.uniform(job.domain.project(used)))
 
 
-def learn(job: Job, spec: MultiplicativeWeightsSpec, start: Weights) -> Weights:
+def learn(job: Job[Rounds], spec: MultiplicativeWeightsSpec, start: Weights) -> Weights:
     """Reweight a distribution, of whichever kind, round by round; the last or the average one."""
     return taught(job, spec, MultiplicativeWeights(start, spec, job.rows))
 
 
 def taught(
-    job: Job, spec: MultiplicativeWeightsSpec, learner: "Reweighting[AnyWeights]"
+    job: Job[Rounds], spec: MultiplicativeWeightsSpec, learner: "Reweighting[AnyWeights]"
 ) -> AnyWeights:
     """The learner's distribution after all rounds; the last or the average one."""
     adaptive_measurements(job, spec, learner)

@@ -21,18 +21,19 @@ from synth.mechanisms.base import Job
 from synth.models.entropy_projection import project_onto
 from synth.models.histogram import Histogram
 from synth.models.support import Support
+from synth.planning.spending import Rounds
 from synth.queries import QuerySet
 
 Weights = TypeVar("Weights", Histogram, Support)
 
 
-def run(job: Job, spec: Pep) -> Histogram:
+def run(job: Job[Rounds], spec: Pep) -> Histogram:
     """Learn a histogram over the attributes that are asked about or measured."""
     used = (*job.queries.attributes, *job.candidates.attributes)
     return learn(job, spec, Histogram.uniform(job.domain.project(used)))
 
 
-def learn(job: Job, spec: EntropyProjectionSpec, start: Weights) -> Weights:
+def learn(job: Job[Rounds], spec: EntropyProjectionSpec, start: Weights) -> Weights:
     """Project a distribution, of whichever kind, onto more measurements in every round."""
     learner = EntropyProjection(start, spec, job.rows)
     adaptive_measurements(job, spec, learner)

@@ -10,9 +10,10 @@ from scrim.spec.mechanism import PepPub
 from synth.mechanisms import pep
 from synth.mechanisms.base import Job
 from synth.models.support import Support
+from synth.planning.spending import Rounds
 
 
-def run(job: Job, spec: PepPub) -> Support:
+def run(job: Job[Rounds], spec: PepPub) -> Support:
     """Learn weights of the public rows."""
     assert job.public is not None
     return pep.learn(job, spec, Support.of(job.public))

@@ -10,19 +10,20 @@ round, and pairs are selected from by default (docs/defaults.md).
 """
 
 from scrim.spec.mechanism import PgmEm
-from synth.mechanisms.adaptive import adaptive_measurements
+from synth.mechanisms.adaptive import SMOOTHED, adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.graphical import GraphicalLearner
 from synth.models.graphical import GraphicalModel
+from synth.planning.spending import Rounds
 from synth.queries import QuerySet
 
 
-def run(job: Job, spec: PgmEm) -> GraphicalModel:
+def run(job: Job[Rounds], spec: PgmEm) -> GraphicalModel:
     """Learn a graphical model of the attributes that are asked about or measured."""
     learner = GraphicalLearner(job, steps=spec.steps)
 
     def admit(candidates: QuerySet) -> QuerySet:
         return learner.with_room(candidates, max_cells=spec.max_cells)
 
-    adaptive_measurements(job, spec, learner, admit=admit)
+    adaptive_measurements(job, spec, learner, admit=admit, noise_power=SMOOTHED)
     return learner.model

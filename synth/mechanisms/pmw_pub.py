@@ -10,9 +10,10 @@ from scrim.spec.mechanism import PmwPub
 from synth.mechanisms import mwem
 from synth.mechanisms.base import Job
 from synth.models.support import Support
+from synth.planning.spending import Rounds
 
 
-def run(job: Job, spec: PmwPub) -> Support:
+def run(job: Job[Rounds], spec: PmwPub) -> Support:
     """Learn weights of the public rows."""
     assert job.public is not None
     return mwem.learn(job, spec, Support.of(job.public))

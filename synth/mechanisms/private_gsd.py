@@ -13,13 +13,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.mechanism import OneShot, PrivateGsd
+from scrim.spec.mechanism import PrivateGsd
 from synth.door import Measurement
 from synth.genetic import GeneticSearch
 from synth.genetic.search import Report, ignore
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job, measure_once
 from synth.models.rows import Rows
+from synth.planning.spending import OneShot, Rounds
 from synth.queries import QueryGroup, QuerySet, Single
 from synth.table import store_numbers
 
@@ -31,20 +32,20 @@ LEAST_SIGMA = 1e-3
 Floats = NDArray[np.float64]
 
 
-def run(job: Job, spec: PrivateGsd) -> Rows:
+def run(job: Job[OneShot | Rounds], spec: PrivateGsd) -> Rows:
     """Measure, search, and release the rows."""
     learner = RowsLearner(job, spec)
     if isinstance(job.plan, OneShot):
-        learner.fit(measure_once(job), job.progress)
+        learner.fit(measure_once(job.with_plan(job.plan)), job.progress)
     else:
-        adaptive_measurements(job, spec, learner)
+        adaptive_measurements(job.with_plan(job.plan), spec, learner)
     return learner.released()
 
 
 class RowsLearner:
     """The search, as the adaptive loop sees it."""
 
-    def __init__(self, job: Job, spec: PrivateGsd) -> None:
+    def __init__(self, job: Job[OneShot | Rounds], spec: PrivateGsd) -> None:
         self._schema = job.schema
         self._rows = job.rows
         self._search = GeneticSearch(

@@ -24,6 +24,7 @@ from synth.mechanisms.base import Job, measure_once
 from synth.models.generators import Generator
 from synth.models.product import ProductMixture
 from synth.models.relaxed import RelaxedRows
+from synth.planning.spending import OneShot, Plan
 from synth.queries import QueryGroup, QuerySet, Single
 
 STEPS_PER_REPORT = 50
@@ -136,7 +137,7 @@ class MixtureLearner:
     def __init__(
         self,
         generator: Generator,
-        job: Job,
+        job: Job[Plan],
         spec: MixtureSpec,
         *,
         known: Collection[str] = (),
@@ -228,7 +229,9 @@ def descend(generator: Generator, optimiser: torch.optim.Optimizer, loss: torch.
     generator.constrain()
 
 
-def project_once(job: Job, spec: OneShotMixtureSpec, generator: Generator) -> ProductMixture:
+def project_once(
+    job: Job[OneShot], spec: OneShotMixtureSpec, generator: Generator
+) -> ProductMixture:
     """Measure every candidate once, then fit the generator to all of it."""
     MixtureLearner(generator, job, spec).fit(measure_once(job), report=job.progress)
     return generator.released()

@@ -18,47 +18,47 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from scrim.spec.mechanism import Draws, QueryGan, Rounds
-from scrim.spec.mechanism.game import KEPT_COMPONENTS
+from scrim.spec.mechanism import QueryGan
 from synth.door import Measurement
-from synth.mechanisms.adaptive import adaptive_measurements
+from synth.mechanisms.adaptive import SMOOTHED, adaptive_measurements
 from synth.mechanisms.base import CPU, Job
 from synth.mechanisms.game import Critics, draw_critics
 from synth.mechanisms.projection import Measured, descend
 from synth.models.generators import SoftmaxTable
 from synth.models.product import ProductMixture
+from synth.planning.query_gan import KEPT_COMPONENTS
+from synth.planning.spending import Draws, Plan, Rounds
 from synth.queries import QuerySet
 from synth.queries.boxes import as_conditions, box_of
 from synth.queries.conjunction_products import BinRows, ConjunctionProducts
 
 
-def run(job: Job, spec: QueryGan) -> ProductMixture:
+def run(job: Job[Draws | Rounds], spec: QueryGan) -> ProductMixture:
     """Play all rounds; the generators have equal weights."""
     if isinstance(job.plan, Draws):
         player = GeneratorPlayer(job, spec, turns=len(job.plan.prices))
-        play_against_draws(job, job.plan, player)
+        play_against_draws(job.with_plan(job.plan), player)
     else:
-        assert isinstance(job.plan, Rounds)
         player = GeneratorPlayer(job, spec, turns=job.plan.rounds * spec.steps)
-        adaptive_measurements(job, spec, player)
+        adaptive_measurements(job.with_plan(job.plan), spec, player, noise_power=SMOOTHED)
     return player.released()
 
 
-def play_against_draws(job: Job, plan: Draws, player: "GeneratorPlayer") -> None:
+def play_against_draws(job: Job[Draws], player: "GeneratorPlayer") -> None:
     """Rounds of drawing critics and learning from them."""
-    rounds = len(plan.prices)
+    rounds = len(job.plan.prices)
     past_answers = np.zeros(job.candidates.size)
     for past in range(rounds):
         job.progress(past, rounds)
         critics = draw_critics(job, past_answers, past=past, turn=past)
-        past_answers += player.learn_from_draws(critics)
+        past_answers += player.learn_from_draws(critics, drawn=job.plan.per_round)
     job.progress(rounds, rounds)
 
 
 class GeneratorPlayer:
     """The data player: its generator now, and what is kept of all of them."""
 
-    def __init__(self, job: Job, spec: QueryGan, *, turns: int) -> None:
+    def __init__(self, job: Job[Plan], spec: QueryGan, *, turns: int) -> None:
         self._job = job
         self._steps = spec.steps
         self._table = SoftmaxTable(job.domain, spec.components).to(job.device)
@@ -68,10 +68,10 @@ class GeneratorPlayer:
         self._kept_each = max(1, min(spec.components, KEPT_COMPONENTS // turns))
         self._kept: list[torch.Tensor] = []
 
-    def learn_from_draws(self, critics: Critics) -> NDArray[np.float64]:
+    def learn_from_draws(self, critics: Critics, *, drawn: int) -> NDArray[np.float64]:
         """Take steps on the critics of a round, then a turn; the answers of the new generator."""
         if critics:
-            value = _Value(self._job, critics)
+            value = _Value(self._job, critics, drawn=drawn)
             for _ in range(self._steps):
                 descend(self._table, self._optimiser, -value.of(self._table.fitted()))
         return self._take_turn().answer(self._job.candidates).values
@@ -117,17 +117,14 @@ class GeneratorPlayer:
 class _Value:
     """The game's value for drawn critics: the weighted mean of their answers."""
 
-    def __init__(self, job: Job, critics: Critics) -> None:
+    def __init__(self, job: Job[Plan], critics: Critics, *, drawn: int) -> None:
         columns = job.schema.attributes
         boxes = [box_of(job.candidates, query, job.schema) for query in critics]
         conditions = as_conditions(boxes, columns)
         self._products = ConjunctionProducts(conditions)
         self._rows = BinRows(conditions, columns)
         weights = np.fromiter(critics.values(), float)
-        assert isinstance(job.plan, Draws)
-        self._weights = torch.as_tensor(
-            weights / job.plan.per_round, dtype=torch.float32, device=job.device
-        )
+        self._weights = torch.as_tensor(weights / drawn, dtype=torch.float32, device=job.device)
 
     def of(self, mixture: ProductMixture) -> torch.Tensor:
         """How far a mixture satisfies the critics."""

@@ -9,16 +9,17 @@ negative numbers the relaxed answers are close and the distribution is far off (
 """
 
 from scrim.spec.mechanism import Rap
-from synth.mechanisms.adaptive import adaptive_measurements
+from synth.mechanisms.adaptive import SMOOTHED, adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.projection import MixtureLearner
 from synth.models.generators import ClippedTable
 from synth.models.product import ProductMixture
+from synth.planning.spending import Rounds
 
 
-def run(job: Job, spec: Rap) -> ProductMixture:
+def run(job: Job[Rounds], spec: Rap) -> ProductMixture:
     """Learn a table of relaxed rows."""
     table = ClippedTable(job.domain, spec.components)
     learner = MixtureLearner(table, job, spec)
-    adaptive_measurements(job, spec, learner)
+    adaptive_measurements(job, spec, learner, noise_power=SMOOTHED)
     return table.released()

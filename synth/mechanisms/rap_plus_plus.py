@@ -22,6 +22,7 @@ from synth.mechanisms.base import Job
 from synth.mechanisms.projection import Measured, NoiseBand
 from synth.models.relaxed_table import RelaxedTable
 from synth.models.rows import Rows
+from synth.planning.spending import Rounds
 from synth.queries import QuerySet
 
 COPIES = 5
@@ -32,7 +33,7 @@ PROGRESS = 0.999
 """A loss below this share of the smallest one before counts as progress."""
 
 
-def run(job: Job, spec: RapPlusPlus) -> Rows:
+def run(job: Job[Rounds], spec: RapPlusPlus) -> Rows:
     """Move rows, then give them declared values."""
     learner = RelaxedLearner(job, spec)
     adaptive_measurements(job, spec, learner)
@@ -42,7 +43,7 @@ def run(job: Job, spec: RapPlusPlus) -> Rows:
 class RelaxedLearner:
     """Relaxed rows, and the optimiser that moves them."""
 
-    def __init__(self, job: Job, spec: RapPlusPlus) -> None:
+    def __init__(self, job: Job[Rounds], spec: RapPlusPlus) -> None:
         self.table = RelaxedTable(job.schema, spec.rows).to(job.device)
         self._rows = job.rows
         self._device = job.device

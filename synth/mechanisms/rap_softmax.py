@@ -6,16 +6,17 @@ Departures: as relaxed projection; one-way marginals are measured before the fir
 """
 
 from scrim.spec.mechanism import RapSoftmax
-from synth.mechanisms.adaptive import adaptive_measurements
+from synth.mechanisms.adaptive import SMOOTHED, adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.projection import MixtureLearner
 from synth.models.generators import SoftmaxTable
 from synth.models.product import ProductMixture
+from synth.planning.spending import Rounds
 
 
-def run(job: Job, spec: RapSoftmax) -> ProductMixture:
+def run(job: Job[Rounds], spec: RapSoftmax) -> ProductMixture:
     """Learn a table of logits."""
     table = SoftmaxTable(job.domain, spec.components)
     learner = MixtureLearner(table, job, spec)
-    adaptive_measurements(job, spec, learner)
+    adaptive_measurements(job, spec, learner, noise_power=SMOOTHED)
     return table.released()

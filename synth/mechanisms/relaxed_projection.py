@@ -13,8 +13,9 @@ from synth.mechanisms.base import Job
 from synth.mechanisms.projection import project_once
 from synth.models.generators import SoftmaxTable
 from synth.models.product import ProductMixture
+from synth.planning.spending import OneShot
 
 
-def run(job: Job, spec: RelaxedProjection) -> ProductMixture:
+def run(job: Job[OneShot], spec: RelaxedProjection) -> ProductMixture:
     """Measure all candidates, then project."""
     return project_once(job, spec, SoftmaxTable(job.domain, spec.components))

@@ -8,8 +8,8 @@ Departures: whole units; the one-way marginals have a share of their own.
 from dataclasses import dataclass
 from typing import Protocol
 
-from scrim.spec.mechanism import AnnealedRounds, Rounds
 from synth.door import Door
+from synth.planning.spending import AnnealedRounds, Rounds
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ import torch
 from numpy.typing import NDArray
 
 from scrim.spec.schema import Schema
-from scrim.spec.triangulation import Attributes
 from synth.domain import Domain
 from synth.graphical.elimination import Elimination
 from synth.graphical.junction_tree import JunctionTree
 from synth.graphical.propagation import Beliefs, propagate
 from synth.graphical.sampling import draw_rows
 from synth.models.base import Answers
+from synth.planning.triangulation import Attributes
 from synth.queries import QuerySet
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from scrim.spec.memory import CACHED_BYTES
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload.hierarchical import Level, as_linked
 from synth.domain import SIZE, Domain
 from synth.models.base import Answers
 from synth.models.sampling import draw_systematically
+from synth.planning.memory import CACHED_BYTES
 from synth.queries import QuerySet
 from synth.queries.hierarchical import refuse_rows
 

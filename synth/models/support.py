@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from scrim.spec.memory import CACHED_BYTES
 from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.models.base import Answers
 from synth.models.sampling import draw_systematically
+from synth.planning.memory import CACHED_BYTES
 from synth.queries import QuerySet
 from synth.table import Table
 

@@ -15,11 +15,11 @@ import torch
 from numpy.typing import NDArray
 
 from scrim.spec.errors import SpecError
-from scrim.spec.memory import KEPT_PLANS
 from scrim.spec.population import Protection
 from scrim.spec.schema import Attribute, CategoricalColumn, Schema
 from scrim.spec.sensitivity import Sensitivity
 from scrim.spec.workload.binary_tree import TreeGroup
+from synth.planning.memory import KEPT_PLANS
 from synth.queries.condition_labels import category_labels
 from synth.queries.features import CellFeatures
 from synth.queries.group import Counts, QueryGroup

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from scrim.spec.memory import KEPT_PLANS
 from scrim.spec.population import Protection
 from scrim.spec.schema import Attribute, Schema
 from scrim.spec.sensitivity import Sensitivity, of_predicates
@@ -18,6 +17,7 @@ from scrim.spec.workload.conditions import (
     ConjunctionGroup,
     columns_of,
 )
+from synth.planning.memory import KEPT_PLANS
 from synth.queries.condition_arrays import MISSING, ConditionArrays, in_bins, in_numbers
 from synth.queries.condition_labels import condition_labels
 from synth.queries.conjunction_products import BinRows, ConjunctionProducts, SoftPlaces

@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.checkpoint import checkpoint
 
-from scrim.spec.memory import KEPT_TABLES, MAX_ENTRIES
 from scrim.spec.population import Protection
 from scrim.spec.schema import Attribute, CategoricalColumn, Schema
 from scrim.spec.sensitivity import Sensitivity, of_predicates
 from scrim.spec.workload.halfspaces import HalfspaceGroup
+from synth.planning.memory import KEPT_TABLES, MAX_ENTRIES
 from synth.queries.coordinates import MISSING, PLACE, coordinate_starts, span_of
 from synth.queries.features import PLACES, Contribution, HalfspaceFeatures
 from synth.queries.group import Counts, QueryGroup

@@ -28,8 +28,8 @@ import torch
 from torch.nn.functional import embedding
 from torch.utils.checkpoint import checkpoint
 
-from scrim.spec.memory import KEPT_PLANS, KEPT_TABLES, MAX_ENTRIES, linked_entries
 from synth.domain import SIZE, Domain, at_place
+from synth.planning.memory import KEPT_PLANS, KEPT_TABLES, MAX_ENTRIES, linked_entries
 
 if TYPE_CHECKING:
     from synth.models.product import ProductMixture

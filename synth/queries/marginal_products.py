@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.checkpoint import checkpoint
 
-from scrim.spec.memory import KEPT_PLANS, KEPT_TABLES, MAX_ENTRIES
 from synth.domain import Domain
+from synth.planning.memory import KEPT_PLANS, KEPT_TABLES, MAX_ENTRIES
 
 if TYPE_CHECKING:
     from synth.models.product import ProductMixture

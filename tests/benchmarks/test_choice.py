@@ -13,10 +13,10 @@ import pytest
 from benchmarks.comparison.outcomes import read
 from benchmarks.data import DataSet
 from benchmarks.products.sets import random_marginals
-from scrim.spec.choice import resolve
 from scrim.spec.mechanism import Gaussian, PublicDataSpec
 from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
+from synth.planning.choice import resolve
 from synth.table import Table
 from tests.support import REPLACE_ONE, coded_schema
 

@@ -6,20 +6,20 @@ MECHANISMS = "tests/synth/test_mechanism_contract.py"
 VAULT = "tests/synth/privacy/test_vault.py"
 REPLAY = "tests/synth/privacy/test_replay.py"
 EMPTY = f"{REPLAY}::test_nor_does_it_show_that_a_table_is_empty"
-PLAN = "tests/scrim/spec/test_plan.py"
+PLAN = "tests/synth/planning/test_plan.py"
 GAMES = "tests/synth/mechanisms/test_games.py"
 
 MUTANTS = (
     Mutant(
         "k is not counted in the division of the budget",
-        "scrim/spec/mechanism/adaptive.py",
-        "// (rounds * per_round)",
-        "// rounds",
+        "synth/planning/rounds.py",
+        "// (pace.rounds * pace.per_round)",
+        "// pace.rounds",
         (f"{PLAN}::test_every_operation_of_a_job_fits_into_its_budget",),
     ),
     Mutant(
         "stacking ignored: every marginal gets the whole budget",
-        "scrim/spec/mechanism/base.py",
+        "synth/planning/one_shot.py",
         "math.floor(weight / whole * units)",
         "math.floor(weight * units)",
         (
@@ -42,14 +42,14 @@ MUTANTS = (
     ),
     Mutant(
         "(t-1) dropped from the division of a game's budget",
-        "scrim/spec/mechanism/game.py",
+        "synth/planning/draws.py",
         "units // (per_round * max(1, squares_below(rounds)))",
         "units // (per_round * rounds)",
         (f"{GAMES}::test_every_draw_costs_what_was_planned_whatever_number_of_rows_was_measured",),
     ),
     Mutant(
         "the draws of a round are not counted in the division of a game's budget",
-        "scrim/spec/mechanism/game.py",
+        "synth/planning/draws.py",
         "units // (per_round * max(1, squares_below(rounds)))",
         "units // max(1, squares_below(rounds))",
         (f"{GAMES}::test_every_draw_costs_what_was_planned_whatever_number_of_rows_was_measured",),
@@ -57,10 +57,10 @@ MUTANTS = (
     Mutant(
         "a generator learns from the truth",
         "synth/mechanisms/query_gan.py",
-        "        past_answers += player.learn_from_draws(critics)\n",
+        "        past_answers += player.learn_from_draws(critics, drawn=job.plan.per_round)\n",
         "        true = job.candidates.count(job.door._table)  # type: ignore[attr-defined]\n"
         "        critics = {q: w for q, w in critics.items() if true[q] > 0}\n"
-        "        past_answers += player.learn_from_draws(critics)\n",
+        "        past_answers += player.learn_from_draws(critics, drawn=job.plan.per_round)\n",
         (f"{MECHANISMS}::test_never_touches_rows_outside_the_door[query_gan]",),
     ),
     Mutant(
@@ -72,7 +72,7 @@ MUTANTS = (
     ),
     Mutant(
         "screening is not set aside from the budget",
-        "scrim/spec/plan.py",
+        "synth/planning/plan.py",
         "mechanism = units - row_count - screen - certify",
         "mechanism = units - row_count - certify",
         ("tests/synth/test_screen.py::test_a_share_that_buys_nothing_is_refused",),

@@ -13,10 +13,10 @@ from scrim.demo import SHARES, UNPLANNED, release_body
 from scrim.example import COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions, write_example
 from scrim.records import Answer
 from scrim.spec.budget import UNITS_PER_RHO
-from scrim.spec.plan import plan
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseRequest
 from scrim.spec.schema import CategoricalColumn, Schema
+from synth.planning.plan import plan
 
 MOST_CELLS = 2_000_000
 

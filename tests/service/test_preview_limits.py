@@ -8,16 +8,17 @@ import pytest
 from pydantic import ValidationError
 
 from scrim.spec.budget import UNITS_PER_RHO
-from scrim.spec.choice import resolve
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import MECHANISMS
 from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
-from scrim.spec.subject import Subject
 from scrim.spec.workload import Marginals, TreeGroup, expand
 from scrim.spec.workload.groups import MAX_COMBINATIONS
 from service.ledger.records import Account
-from service.releases.forecast import forecast
+from service.releases.schemas import Preview
+from synth.planning.choice import resolve
+from synth.planning.forecast import forecast
+from synth.planning.subject import Subject
 from tests.support import ADD_REMOVE, coded_schema
 
 HUNDRED = coded_schema({**{f"c{i}": 3 for i in range(99)}, "wide": 10_000})
@@ -45,7 +46,8 @@ def ask(schema: Schema, *items: dict[str, Any], mechanism: str = "auto") -> None
     """What a preview computes."""
     body = {"workload": list(items), "mechanism": {"name": mechanism}, "budget": {"rho": 1.0}}
     resolved = resolve(AskedRelease.model_validate(body), schema, ADD_REMOVE, UNITS_PER_RHO)
-    forecast(resolved, Subject("rows", schema, ADD_REMOVE), ACCOUNT, delta=1e-9)
+    found = forecast(resolved, Subject("rows", schema, ADD_REMOVE))
+    Preview.of(resolved, found, ACCOUNT, delta=1e-9)
 
 
 def marginals(k: int, **fields: Any) -> dict[str, Any]:

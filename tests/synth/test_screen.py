@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from scrim.spec.errors import PublicDataTooFar, SpecError
-from scrim.spec.plan import plan
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
+from synth.planning.plan import plan
 from synth.privacy.journal import MemoryJournal
 from synth.run import Progress, run
 from synth.table import Table

@@ -1,62 +1,57 @@
-"""Mechanisms and their parameters: one class each, told apart by `name`.
+"""Mechanisms and their parameters: one class each in a file of the mechanism's name.
 
 A class also says what the catalogue shows: the paper, the query types it supports and whether it
-releases rows. To add a mechanism, write its class in this package and add it to both lists below, and
-to the ranking from which `auto` chooses (scrim/spec/ranking.py), if it is the best somewhere.
+releases rows. How a mechanism spends its budget is in the file of the same name in synth/planning, and
+what it does in that of synth/mechanisms. CONTRIBUTING.md says how to add one.
 """
 
-from typing import Annotated
+from typing import Annotated, get_args
 
 from scrim.spec.base import ToldApartBy
-from scrim.spec.mechanism.adaptive import DEFAULT_ROUNDS, AdaptiveSpec
+from scrim.spec.mechanism.adaptive import AdaptiveSpec
+from scrim.spec.mechanism.aim import Aim
 from scrim.spec.mechanism.auto import Auto
-from scrim.spec.mechanism.base import (
-    MAX_CELLS,
-    AnnealedRounds,
-    Draws,
-    MechanismSpec,
-    NamedSpec,
-    OneShot,
-    OneShotSpec,
-    Plan,
-    Rounds,
-    Setting,
-)
-from scrim.spec.mechanism.game import DualQuery, Fem, QueryGan
+from scrim.spec.mechanism.base import MechanismSpec, NamedSpec
+from scrim.spec.mechanism.dual_query import DualQuery
+from scrim.spec.mechanism.fem import Fem
+from scrim.spec.mechanism.game import BestResponseSpec
 from scrim.spec.mechanism.gaussian import Gaussian
-from scrim.spec.mechanism.graphical import Aim, PgmEm
-from scrim.spec.mechanism.histogram import (
-    EntropyProjectionSpec,
-    MultiplicativeWeightsSpec,
-    Mwem,
-    Pep,
-)
-from scrim.spec.mechanism.product import (
-    Gem,
-    GemPlus,
-    GenerativeNetwork,
+from scrim.spec.mechanism.gem import Gem
+from scrim.spec.mechanism.gem_plus import GemPlus
+from scrim.spec.mechanism.gem_pub import GemPub
+from scrim.spec.mechanism.generative_network import GenerativeNetwork
+from scrim.spec.mechanism.graphical import GraphicalSpec
+from scrim.spec.mechanism.h_gem import HierarchicalGem
+from scrim.spec.mechanism.h_mwem import HierarchicalMwem
+from scrim.spec.mechanism.mixture import (
     GenerativeSpec,
     MixtureSpec,
+    NetworkSpec,
     OneShotMixtureSpec,
-    Rap,
-    RapSoftmax,
-    RelaxedProjection,
 )
-from scrim.spec.mechanism.public import GemPub, PepPub, PmwPub, PublicDataSpec, Screen
-from scrim.spec.mechanism.rows import PrivateGsd, RapPlusPlus
-from scrim.spec.mechanism.two_level import HierarchicalGem, HierarchicalMwem
+from scrim.spec.mechanism.mwem import Mwem
+from scrim.spec.mechanism.pep import Pep
+from scrim.spec.mechanism.pep_pub import PepPub
+from scrim.spec.mechanism.pgm_em import PgmEm
+from scrim.spec.mechanism.pmw_pub import PmwPub
+from scrim.spec.mechanism.private_gsd import PrivateGsd
+from scrim.spec.mechanism.public import PublicDataSpec, Screen
+from scrim.spec.mechanism.query_gan import QueryGan
+from scrim.spec.mechanism.rap import Rap
+from scrim.spec.mechanism.rap_plus_plus import RapPlusPlus
+from scrim.spec.mechanism.rap_softmax import RapSoftmax
+from scrim.spec.mechanism.relaxed_projection import RelaxedProjection
+from scrim.spec.mechanism.rows import RowsSpec
+from scrim.spec.mechanism.weights import EntropyProjectionSpec, MultiplicativeWeightsSpec
 
 __all__ = [
     "CATALOGUE",
-    "DEFAULT_ROUNDS",
-    "MAX_CELLS",
     "MECHANISMS",
     "AdaptiveSpec",
     "Aim",
-    "AnnealedRounds",
     "AskedMechanism",
     "Auto",
-    "Draws",
+    "BestResponseSpec",
     "DualQuery",
     "EntropyProjectionSpec",
     "Fem",
@@ -66,6 +61,7 @@ __all__ = [
     "GemPub",
     "GenerativeNetwork",
     "GenerativeSpec",
+    "GraphicalSpec",
     "HierarchicalGem",
     "HierarchicalMwem",
     "Mechanism",
@@ -74,13 +70,11 @@ __all__ = [
     "MultiplicativeWeightsSpec",
     "Mwem",
     "NamedSpec",
-    "OneShot",
+    "NetworkSpec",
     "OneShotMixtureSpec",
-    "OneShotSpec",
     "Pep",
     "PepPub",
     "PgmEm",
-    "Plan",
     "PmwPub",
     "PrivateGsd",
     "PublicDataSpec",
@@ -89,9 +83,8 @@ __all__ = [
     "RapPlusPlus",
     "RapSoftmax",
     "RelaxedProjection",
-    "Rounds",
+    "RowsSpec",
     "Screen",
-    "Setting",
 ]
 
 Mechanism = Annotated[
@@ -118,34 +111,12 @@ Mechanism = Annotated[
     | HierarchicalGem,
     ToldApartBy("name"),
 ]
-"""A mechanism with its parameters."""
+"""A mechanism with its parameters: the register of all of them, in the order of the catalogue."""
 
 AskedMechanism = Annotated[Auto | Mechanism, ToldApartBy("name")]
 """What a release may ask for: a mechanism, or the choice of one."""
 
-MECHANISMS: tuple[type[MechanismSpec], ...] = (
-    Gaussian,
-    Mwem,
-    Pep,
-    Gem,
-    GemPlus,
-    Rap,
-    RapSoftmax,
-    RelaxedProjection,
-    GenerativeNetwork,
-    PgmEm,
-    Aim,
-    PmwPub,
-    PepPub,
-    GemPub,
-    PrivateGsd,
-    RapPlusPlus,
-    DualQuery,
-    Fem,
-    QueryGan,
-    HierarchicalMwem,
-    HierarchicalGem,
-)
+MECHANISMS: tuple[type[MechanismSpec], ...] = get_args(get_args(Mechanism)[0])
 """Every mechanism, in the order of the catalogue."""
 
 CATALOGUE: tuple[type[NamedSpec], ...] = (Auto, *MECHANISMS)

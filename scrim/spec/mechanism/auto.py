@@ -1,4 +1,4 @@
-"""The choice of a mechanism, left to what is known in public (scrim/spec/choice.py)."""
+"""The choice of a mechanism, left to what is known in public (synth/planning/choice.py)."""
 
 from typing import ClassVar, Literal
 

@@ -1,11 +1,11 @@
-"""Noisy answers without a model."""
+"""`gaussian`: its parameters."""
 
 from typing import ClassVar, Literal
 
-from scrim.spec.mechanism.base import OneShotSpec
+from scrim.spec.mechanism.base import MechanismSpec
 
 
-class Gaussian(OneShotSpec):
+class Gaussian(MechanismSpec):
     """Noisy answers only: every marginal is measured once with discrete Gaussian noise."""
 
     paper: ClassVar[str] = (

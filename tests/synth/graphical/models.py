@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from scrim.spec.triangulation import Attributes
 from synth.domain import Domain
+from synth.planning.triangulation import Attributes
 
 MAX_ATTRIBUTES = 6
 

@@ -6,12 +6,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrim.spec.triangulation import Attributes
 from synth.domain import Domain
 from synth.graphical.descent import Point, minimise
 from synth.graphical.estimation import Evidence, entropy_weight, estimate
 from synth.graphical.junction_tree import JunctionTree
 from synth.graphical.propagation import propagate
+from synth.planning.triangulation import Attributes
 from tests.synth.graphical.models import by_hand, domains, sets_of, summed
 
 Fitted = dict[Attributes, torch.Tensor]

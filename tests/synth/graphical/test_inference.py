@@ -6,13 +6,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from scrim.spec.triangulation import Attributes
 from synth.domain import Domain
 from synth.graphical import elimination
 from synth.graphical.elimination import Elimination
 from synth.graphical.junction_tree import JunctionTree
 from synth.graphical.propagation import propagate
 from synth.models.graphical import GraphicalModel
+from synth.planning.triangulation import Attributes
 from tests.synth.graphical.models import by_hand, models, summed
 
 Potentials = dict[Attributes, torch.Tensor]

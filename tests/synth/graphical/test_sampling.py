@@ -6,9 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrim.spec.triangulation import Attributes
 from synth.domain import Domain
 from synth.models.graphical import GraphicalModel
+from synth.planning.triangulation import Attributes
 from tests.synth.graphical.models import models
 
 CHAIN = Domain(("a", "b", "c", "d"), (4, 5, 6, 3))

@@ -11,12 +11,13 @@ import pytest
 from numpy.typing import NDArray
 
 from scrim.spec.budget import UNITS_PER_RHO
-from scrim.spec.mechanism import AdaptiveSpec, AnnealedRounds, Mwem, RapSoftmax
+from scrim.spec.mechanism import AdaptiveSpec, Mwem, RapSoftmax
 from scrim.spec.workload import Group, MarginalGroup
 from synth.domain import Domain
 from synth.door import Measurement, TotalError
 from synth.mechanisms.adaptive import adaptive_measurements, beyond_noise
 from synth.mechanisms.base import Job
+from synth.planning.spending import AnnealedRounds
 from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_groups

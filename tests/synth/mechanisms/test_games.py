@@ -11,9 +11,6 @@ from hypothesis import strategies as st
 
 from scrim.spec.budget import UNITS_PER_RHO, rho_of_units
 from scrim.spec.errors import SpecError
-from scrim.spec.mechanism import Draws
-from scrim.spec.mechanism.game import even_draws, growing_draws, squares_below
-from scrim.spec.plan import plan
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from synth.domain import Domain
@@ -22,6 +19,9 @@ from synth.mechanisms.best_response import BestResponses
 from synth.mechanisms.game import _rate
 from synth.models.product import ProductMixture
 from synth.models.support import Support
+from synth.planning.draws import even_draws, growing_draws, squares_below
+from synth.planning.plan import plan
+from synth.planning.spending import Draws
 from synth.privacy import noise
 from synth.privacy.journal import MemoryJournal
 from synth.privacy.noise import FIXED_POINT

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrim.spec.mechanism import AnnealedRounds, Rounds
 from scrim.spec.workload import MarginalGroup
 from synth.door import Door
 from synth.mechanisms.schedule import Share, schedule_of
+from synth.planning.spending import AnnealedRounds, Rounds
 from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_groups

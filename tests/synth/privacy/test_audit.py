@@ -13,11 +13,12 @@ from scipy import stats
 
 from scrim.spec.budget import UNITS_PER_RHO, epsilon_of_units
 from scrim.spec.mechanism import MECHANISMS as CATALOGUE
-from scrim.spec.mechanism import Setting
 from scrim.spec.population import Protection
 from scrim.spec.workload import expand
-from synth.mechanisms import RUNNERS
+from synth.mechanisms import run_mechanism
 from synth.mechanisms.base import Job
+from synth.planning.planner import planner_of
+from synth.planning.spending import Setting
 from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import compile_workload
@@ -155,13 +156,12 @@ def outputs(
         candidates=queries,
         rows=4,
         rows_sigma=0.0,
-        plan=spec.mechanism.plan(asked, setting),
+        plan=planner_of(spec.mechanism).plan(spec.mechanism, asked, setting),
         progress=lambda done, total: None,
         public=public,
     )
-    mechanism_run = RUNNERS[type(spec.mechanism)]
     return np.array(
-        [mechanism_run(job, spec.mechanism).answer(queries).values[1] for _ in range(runs)]
+        [run_mechanism(job, spec.mechanism).answer(queries).values[1] for _ in range(runs)]
     )
 
 

@@ -1,7 +1,7 @@
 """How much memory a release needs at its peak, from public numbers alone: its fit and its outputs.
 
 The limits are those that the fits keep. How often a number is held at once was measured
-(tests/scrim/spec/test_memory.py); that counts gradients, and what an optimiser remembers.
+(tests/synth/planning/test_memory.py); that counts gradients, and what an optimiser remembers.
 """
 
 import math

@@ -24,10 +24,11 @@ from scrim.spec.mechanism import (
     PrivateGsd,
     RelaxedProjection,
     Screen,
-    Setting,
 )
-from scrim.spec.mechanism.orders import pairs_below
 from scrim.spec.two_level import LinkedSchema
+from synth.planning import generative_network
+from synth.planning.candidates import pairs_below
+from synth.planning.spending import Setting
 
 VISIBLE = 1.0
 """How many times its noise an average cell of the pairs must hold for one measurement of everything to
@@ -204,7 +205,8 @@ def _columns_of(setting: Setting) -> set[str]:
 
 def _is_all_noise(setting: Setting) -> bool:
     """Whether a network would measure single columns, although more is asked."""
-    measured = GenerativeNetwork(name="generative_network").choose_measured(setting)
+    network = GenerativeNetwork(name="generative_network")
+    measured = generative_network.choose_measured(network, setting)
     asks_for_more = any(len(group.attributes) > 1 for group in setting.asked)
     return asks_for_more and all(len(group.attributes) == 1 for group in measured)
 

@@ -9,23 +9,19 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from scrim.spec.alignment import shared_schema
 from scrim.spec.errors import DomainTooLarge, SpecError
-from scrim.spec.mechanism import (
-    MAX_CELLS,
-    MECHANISMS,
-    MechanismSpec,
-    Plan,
-    PublicDataSpec,
-    Screen,
-    Setting,
-)
-from scrim.spec.memory import ANSWER_BYTES, drawn_bytes, queries_of
+from scrim.spec.mechanism import MECHANISMS, MechanismSpec, PublicDataSpec, Screen
 from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease, ReleaseSpec
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import NUMBER_OF_GROUPS, Group, Groups, WorkloadItem, expand
+from synth.planning.alignment import shared_schema
+from synth.planning.histogram import MAX_CELLS
+from synth.planning.memory import ANSWER_BYTES, drawn_bytes, queries_of
+from synth.planning.pace import columns_of
+from synth.planning.planner import planner_of
+from synth.planning.spending import Plan, Setting
 
 ROW_COUNT_SHARE = 0.01
 
@@ -131,7 +127,8 @@ def plan(
         refuse_unreadable(groups, mechanism)
     split = split_budget(release, schema, protection, units)
     setting = Setting(schema, protection, split.mechanism, release.expected_rows, asked)
-    measured = named or mechanism.choose_measured(setting)
+    planner = planner_of(mechanism)
+    measured = named or list(planner.choose_measured(mechanism, setting))
     _refuse_impossible(release, schema, asked, measured)
     _refuse_unsuited_public_data(release, schema, public, [*asked, *measured])
     _refuse_empty_screen(release, schema, public, asked)
@@ -139,8 +136,8 @@ def plan(
         split=split,
         asked=asked,
         measured=measured,
-        spending=mechanism.plan(measured, setting),
-        memory_bytes=mechanism.memory_bytes(setting, measured),
+        spending=planner.plan(mechanism, measured, setting),
+        memory_bytes=planner.memory_bytes(mechanism, measured, setting),
         output_bytes=_output_bytes(release, schema, asked),
     )
 
@@ -191,7 +188,6 @@ def _refuse_impossible(
     release: ReleaseSpec, schema: Schema, asked: list[Group], measured: list[Group]
 ) -> None:
     groups = list(dict.fromkeys((*asked, *measured)))
-    _refuse_large_domain(release, schema, groups)
     refuse_large_groups(schema, groups)
     if not release.mechanism.releases_rows:
         _refuse_unmeasured(release, asked, measured)
@@ -208,7 +204,7 @@ def _refuse_unsuited_public_data(
     if public is None:
         raise SpecError(f"{mechanism.name} needs a public dataset; give public_dataset_id")
     shared = {column.name for column in shared_schema(schema, public).attributes}
-    missing = [name for name in _columns_of(groups) if name not in shared]
+    missing = [name for name in columns_of(groups) if name not in shared]
     if missing and mechanism.needs_public_columns:
         raise SpecError(
             f"{mechanism.name} reweights the public rows, and they lack {', '.join(missing)}; ask "
@@ -251,28 +247,6 @@ def refuse_large_groups(schema: Schema, groups: list[Group]) -> None:
                 f"the queries about ({', '.join(group.attributes)}) are {queries:,}, more than "
                 f"{MAX_CELLS:,}; name fewer columns, or declare wider bins"
             )
-
-
-def _refuse_large_domain(release: ReleaseSpec, schema: Schema, groups: list[Group]) -> None:
-    if not release.mechanism.needs_histogram:
-        return
-    used = _columns_of(groups)
-    cells = release.mechanism.cells(used, schema)
-    if cells > MAX_CELLS:
-        names = ", ".join(
-            m.catalogue_name()
-            for m in MECHANISMS
-            if not m.needs_histogram and m.two_level == release.mechanism.two_level
-        )
-        raise DomainTooLarge(
-            f"{release.mechanism.name} keeps one weight for each of the {cells:,} combinations of the "
-            f"{len(used)} columns it was asked about; it can hold {MAX_CELLS:,}. Ask about fewer "
-            f"columns, declare wider bins, or use a mechanism without a histogram: {names}"
-        )
-
-
-def _columns_of(groups: list[Group]) -> list[str]:
-    return list(dict.fromkeys(name for group in groups for name in group.attributes))
 
 
 def _refuse_unmeasured(release: ReleaseSpec, asked: list[Group], measured: list[Group]) -> None:

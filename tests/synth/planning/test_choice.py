@@ -5,15 +5,17 @@ from typing import Any
 import pytest
 
 from scrim.spec.budget import UNITS_PER_RHO
-from scrim.spec.choice import Choice, Resolved, resolve
+from scrim.spec.choice import Choice
 from scrim.spec.errors import SpecError
-from scrim.spec.mechanism import MECHANISMS, Auto, PepPub, Screen, Setting
-from scrim.spec.plan import plan
+from scrim.spec.mechanism import MECHANISMS, Auto, PepPub, Screen
 from scrim.spec.population import Protection
-from scrim.spec.ranking import rank
 from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Groups
+from synth.planning.choice import Resolved, resolve
+from synth.planning.plan import plan
+from synth.planning.ranking import rank
+from synth.planning.spending import Setting
 from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema
 from tests.synth.linked import household, two_level_schema
 

@@ -1,58 +1,65 @@
-"""What a release would cost and how accurate it would be, from public numbers alone."""
+"""How accurate a release would be, and what its curator may not expect, from public numbers alone."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from scrim.spec.budget import epsilon_of_units, rho_of_units
-from scrim.spec.choice import Resolved
-from scrim.spec.mechanism import AdaptiveSpec, AnnealedRounds, Draws, MechanismSpec, OneShot, Rounds
-from scrim.spec.plan import ReleasePlan
+from scrim.spec.budget import rho_of_units
+from scrim.spec.mechanism import AdaptiveSpec, MechanismSpec
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
-from scrim.spec.subject import Subject
 from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import Group
-from service.ledger.records import Account
-from service.releases.schemas import ItemForecast, Preview
+from synth.planning.choice import Resolved
+from synth.planning.pace import count_candidates
+from synth.planning.plan import ReleasePlan
+from synth.planning.spending import AnnealedRounds, Draws, OneShot, Rounds
+from synth.planning.subject import Subject
 
 
-def forecast(
-    resolved: Resolved,
-    subject: Subject,
-    account: Account,
-    *,
-    delta: float,
-) -> Preview:
-    """A preview of a release."""
+@dataclass(frozen=True)
+class ItemForecast:
+    """What to expect of one item of the workload."""
+
+    type: str
+    queries: int
+    sigma: float | None
+    """Standard deviation of the noise on each measured count; None where none is measured."""
+    expected_error: float | None
+    """Mean absolute error that this noise causes, in counts."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What to expect of a release."""
+
+    items: Sequence[ItemForecast]
+    operations: int
+    """How many priced looks at the data there are at most."""
+    warnings: Sequence[str]
+    """What the curator may not expect."""
+
+
+def forecast(resolved: Resolved, subject: Subject) -> Forecast:
+    """What to expect of a release that is planned."""
     release, planned = resolved.release, resolved.plan
-    schema, units = subject.schema, release.budget.units(delta)
-    split = planned.split
+    split, schema = planned.split, subject.schema
     sigma = _sigma(release, planned, subject)
     items = [
         ItemForecast(
-            item=position,
             type=item.type,
             queries=sum(group.size(schema) for group in item.expand(schema)),
             sigma=sigma,
             # The mean of |x| under a Gaussian.
             expected_error=None if sigma is None else sigma * math.sqrt(2 / math.pi),
         )
-        for position, item in enumerate(release.workload)
+        for item in release.workload
     ]
     around = (split.row_count > 0) + (split.screen > 0) + (split.certify > 0)
-    return Preview(
-        rho=rho_of_units(units),
-        epsilon=epsilon_of_units(units, delta),
-        rho_left_after=rho_of_units(account.left_units - units),
-        mechanism=release.mechanism.model_dump(mode="json", exclude_none=True),
-        choice=resolved.choice,
-        queries=sum(item.queries for item in items),
-        operations=_operations(release, planned, schema) + around,
-        memory_bytes=planned.peak_bytes,
+    return Forecast(
         items=items,
-        warnings=[
-            *_warnings(release, planned, account, units),
-            *_warnings_of_groups(planned, subject),
-        ],
+        operations=_operations(release, planned, schema) + around,
+        warnings=[*_warnings(release, planned), *_warnings_of_groups(planned, subject)],
     )
 
 
@@ -64,7 +71,9 @@ def _operations(release: ReleaseSpec, planned: ReleasePlan, schema: Schema) -> i
     if isinstance(spending, Draws):
         return len(spending.prices)
     assert isinstance(release.mechanism, AdaptiveSpec)
-    per_round = min(spending.per_round, release.mechanism.candidates(planned.measured, schema))
+    per_round = min(
+        spending.per_round, count_candidates(release.mechanism, planned.measured, schema)
+    )
     first = len(spending.public) + len(spending.opened)
     return first + spending.rounds * (1 + per_round)
 
@@ -91,13 +100,8 @@ def _is_measured_singly(group: Group, mechanism: MechanismSpec) -> bool:
     return by_query or not group.is_whole
 
 
-def _warnings(
-    release: ReleaseSpec, planned: ReleasePlan, account: Account, units: int
-) -> list[str]:
+def _warnings(release: ReleaseSpec, planned: ReleasePlan) -> list[str]:
     warnings = []
-    if units > account.left_units:
-        left = rho_of_units(account.left_units)
-        warnings.append(f"the population has {left:g} rho left: this release would be refused")
     if isinstance(planned.spending, Rounds):
         warnings += _warnings_of_rounds(release, planned.measured, planned.spending)
     if isinstance(planned.spending, AnnealedRounds):

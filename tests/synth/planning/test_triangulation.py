@@ -7,9 +7,9 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrim.spec.triangulation import has_room, model_cells, triangulate
 from synth.domain import Domain
 from synth.graphical.junction_tree import JunctionTree
+from synth.planning.triangulation import has_room, model_cells, triangulate
 from tests.synth.graphical.models import domains, sets_of
 
 

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from scrim.spec.budget import UNITS_PER_RHO
 from scrim.spec.errors import DomainTooLarge, SpecError
-from scrim.spec.mechanism import MAX_CELLS, AnnealedRounds, Rounds
-from scrim.spec.plan import ReleasePlan, plan, split_budget
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
+from synth.planning.histogram import MAX_CELLS
+from synth.planning.plan import ReleasePlan, plan, split_budget
+from synth.planning.spending import AnnealedRounds, Rounds
 from tests.synth.linked import household, two_level_schema
 
 BY_ROW = Protection()

@@ -10,10 +10,10 @@ import math
 from itertools import accumulate
 
 from scrim.spec.budget import rho_of_units
-from scrim.spec.mechanism.base import Setting
 from scrim.spec.workload import Group, Groups, MarginalGroup
 from scrim.spec.workload.groups import MAX_COMBINATIONS
 from scrim.spec.workload.marginals import MAX_ORDER
+from synth.planning.spending import Setting
 
 MISSED = 0.33
 """What one-way marginals alone leave of a larger one."""

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from scrim.spec.budget import UNITS_PER_RHO
-from scrim.spec.memory import (
+from scrim.spec.workload import MarginalGroup
+from synth.planning.memory import (
     ANSWER_BYTES,
     CLIQUE_COPIES,
     ELIMINATED_TABLES,
@@ -20,8 +21,7 @@ from scrim.spec.memory import (
     drawn_bytes,
     joint_table_bytes,
 )
-from scrim.spec.plan import plan
-from scrim.spec.workload import MarginalGroup
+from synth.planning.plan import plan
 from synth.run import run
 from tests.fresh_noise import announce_noise
 from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows, release

@@ -1,0 +1,14 @@
+"""`gem`: its parameters."""
+
+from typing import ClassVar, Literal
+
+from scrim.spec.mechanism.mixture import GenerativeSpec
+
+
+class Gem(GenerativeSpec):
+    """A generator network, taught round by round where it is worst."""
+
+    paper: ClassVar[str] = "Liu, Vietri, Wu (2021), section 2.2 and appendix D (GEM)"
+
+    name: Literal["gem"]
+    """Always `gem`."""

@@ -1,0 +1,19 @@
+"""`gem_pub`: its parameters."""
+
+from typing import ClassVar, Literal
+
+from scrim.spec.mechanism.mixture import GenerativeSpec, Steps
+from scrim.spec.mechanism.public import PublicDataSpec
+
+
+class GemPub(PublicDataSpec, GenerativeSpec):
+    """A generator network that learns public data first; they may lack columns."""
+
+    paper: ClassVar[str] = "Liu, Vietri, Wu (2021), appendix E (GEM-Pub)"
+    needs_public_columns: ClassVar[bool] = False
+
+    name: Literal["gem_pub"]
+    """Always `gem_pub`."""
+    pretraining_steps: Steps = 800
+    """Upper bound on the optimiser's steps on the public data: as many on what may be measured, and
+    then on what is asked."""

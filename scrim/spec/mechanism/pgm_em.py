@@ -1,0 +1,16 @@
+"""`pgm_em`: its parameters."""
+
+from typing import ClassVar, Literal
+
+from scrim.spec.mechanism.graphical import GraphicalSpec
+
+
+class PgmEm(GraphicalSpec):
+    """The graphical model of largest entropy, taught round by round where it is worst."""
+
+    paper: ClassVar[str] = (
+        "McKenna, Sheldon, Miklau (2019); Liu, Tang, Vietri, Wu (2023), section 5.3 (PGM+EM)"
+    )
+
+    name: Literal["pgm_em"]
+    """Always `pgm_em`."""

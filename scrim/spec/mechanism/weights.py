@@ -1,0 +1,28 @@
+"""The parameters that mechanisms share which reweight a distribution."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from scrim.spec.mechanism.adaptive import AdaptiveSpec
+
+
+class MultiplicativeWeightsSpec(AdaptiveSpec):
+    """Parameters of multiplicative weights, whatever carries the weights."""
+
+    past_measurements: bool = True
+    """Update with all measurements so far in every round, not with the newest alone."""
+    passes: Annotated[int, Field(ge=1, le=10_000)] = 40
+    """How often a round goes over its measurements."""
+    output: Literal["last", "average"] = "last"
+    """Release the last distribution, or the average over all rounds."""
+
+
+class EntropyProjectionSpec(AdaptiveSpec):
+    """Parameters of entropy projection, whatever carries the weights."""
+
+    passes: Annotated[int, Field(ge=1, le=10_000)] = 25
+    """Upper bound on the sweeps over the measurements in one round (the paper's T_max)."""
+    tolerance: Annotated[float, Field(ge=0, le=100)] = 2.0
+    """The paper's gamma, as a multiple of each measurement's noise scale: answers this close to the
+    measurement are left alone."""

@@ -1,0 +1,32 @@
+"""How `aim` spends: one-way marginals first, then annealed rounds among all marginals that have room."""
+
+from collections.abc import Sequence
+
+from scrim.spec.mechanism import Aim
+from scrim.spec.workload import Group
+from synth.planning.candidates import smallest_below
+from synth.planning.graphical import model_bytes, refuse_without_room
+from synth.planning.pace import one_by_one, pace_of
+from synth.planning.rounds import plan_rounds
+from synth.planning.spending import Rounds, Setting
+
+
+def choose_measured(spec: Aim, setting: Setting) -> Sequence[Group]:
+    """All marginals below the asked ones: the rounds find out which are worth their noise."""
+    return smallest_below(setting)
+
+
+def plan(spec: Aim, measured: Sequence[Group], setting: Setting) -> Rounds:
+    """A share for the one-way marginals, and the rest for at most 16 rounds for each column."""
+    refuse_without_room(spec, measured, setting)
+    return plan_rounds(
+        spec,
+        measured,
+        setting,
+        pace=pace_of(spec, measured, setting, default=one_by_one(spec, measured, setting)),
+    )
+
+
+def memory_bytes(spec: Aim, measured: Sequence[Group], setting: Setting) -> int:
+    """The tables of the model, and what it answers."""
+    return model_bytes(spec, measured, setting)

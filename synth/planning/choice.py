@@ -1,0 +1,145 @@
+"""`auto`: the choice of a mechanism from what is known in public, with its reasons.
+
+A release is resolved once, when it is asked for, and the resolved one is stored: everything after that,
+plans, prices, journals, resumed jobs, sees a mechanism that is named (docs/adr/0013-auto-at-submission.md).
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from scrim.spec.choice import Choice, PassedOver
+from scrim.spec.errors import SpecError
+from scrim.spec.mechanism import Auto, MechanismSpec
+from scrim.spec.population import Protection
+from scrim.spec.release import AskedRelease, ReleaseSpec
+from scrim.spec.schema import Schema
+from synth.planning.plan import ReleasePlan, list_queries, plan, refuse_large_groups
+from synth.planning.ranking import Candidate, rank
+from synth.planning.spending import Draws, OneShot, Setting
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A release whose mechanism is named, and its plan."""
+
+    release: ReleaseSpec
+    plan: ReleasePlan
+    choice: Choice | None
+    """Why it is this one; None where it was asked for by name."""
+
+
+def resolve(
+    asked: AskedRelease,
+    schema: Schema,
+    protection: Protection,
+    units: int,
+    *,
+    public: Schema | None = None,
+    memory_bytes: int | None = None,
+) -> Resolved:
+    """The release that is carried out: as asked, or with the first mechanism of the ranking that works.
+
+    `memory_bytes` is what a worker has for a job. SpecError where the mechanism, or none, can work.
+    """
+    auto = asked.mechanism
+    if not isinstance(auto, Auto):
+        named = _by(auto, asked)
+        planned = plan(named, schema, protection, units, public=public)
+        _refuse_too_large(planned, memory_bytes)
+        return Resolved(named, planned, None)
+    queries = list_queries(asked, schema)
+    # What no mechanism can answer is refused once, and not by each of them.
+    if queries.asked.unbinned is not None:
+        raise SpecError(queries.asked.unbinned)
+    refuse_large_groups(schema, queries.asked)
+    setting = Setting(schema, protection, units, asked.expected_rows, queries.asked)
+    ranking = rank(auto, setting, has_public_data=public is not None)
+    refused: list[PassedOver] = []
+    for position, candidate in enumerate(ranking):
+        mechanism = candidate.mechanism
+        used = public if mechanism.needs_public_data else None
+        try:
+            _refuse_known(candidate, asked)
+            release = _by(mechanism.model_copy(update={"measure": auto.measure}), asked)
+            planned = plan(release, schema, protection, units, public=used, queries=queries)
+            _refuse_too_large(planned, memory_bytes)
+        except SpecError as error:
+            refused.append(PassedOver(mechanism=mechanism.catalogue_name(), reason=str(error)))
+            continue
+        reasons = [candidate.reason, _in_words(planned, asked.expected_rows)]
+        if used is not public:
+            reasons.append(
+                "the public data is not used, for the reasons given of what starts from it"
+            )
+        passed_over = [*refused, *_ranked_lower(ranking[position + 1 :])]
+        choice = Choice(asked=auto, reasons=reasons, passed_over=passed_over)
+        return Resolved(release, planned, choice)
+    raise _nothing_works(refused)
+
+
+def _by(mechanism: MechanismSpec, asked: AskedRelease) -> ReleaseSpec:
+    """What is asked for, by that mechanism."""
+    fields = {name: getattr(asked, name) for name in ReleaseSpec.model_fields}
+    return ReleaseSpec.model_validate({**fields, "mechanism": mechanism})
+
+
+def _refuse_known(candidate: Candidate, asked: AskedRelease) -> None:
+    """Refuse what the mechanism's own plan would not."""
+    if candidate.refusal is not None:
+        raise SpecError(candidate.refusal)
+    outputs = asked.outputs
+    wants_rows = outputs.rows is not None or outputs.certify is not None or not outputs.answers
+    if wants_rows and not candidate.mechanism.releases_rows:
+        raise SpecError("it releases answers only, and rows are asked for")
+
+
+def _refuse_too_large(planned: ReleasePlan, memory_bytes: int | None) -> None:
+    """Refuse what the forecast says will not fit, with the figure and what to change."""
+    if memory_bytes is None:
+        return
+    has = f"workers have {memory_bytes / 2**20:,.0f} MiB for a job"
+    if planned.output_bytes > memory_bytes:
+        raise SpecError(
+            f"drawing and writing the outputs needs about {planned.output_bytes / 2**20:,.0f} MiB, and "
+            f"{has}; ask for fewer rows (outputs.rows), or for fewer queries"
+        )
+    fit = planned.memory_bytes
+    if fit is not None and fit > memory_bytes:
+        raise SpecError(
+            f"its fit needs about {fit / 2**20:,.0f} MiB, and {has}; use a smaller mechanism (fewer "
+            "components, rows or cells), ask about fewer columns, or declare wider bins"
+        )
+
+
+def _in_words(planned: ReleasePlan, rows: int) -> str:
+    """What the mechanism makes of the budget and the declared number of rows."""
+    spending, measured = planned.spending, len(planned.measured)
+    if isinstance(spending, OneShot):
+        does = f"it measures {measured:,} groups of queries once"
+    elif isinstance(spending, Draws):
+        does = f"it draws {spending.per_round:,} queries in each of {len(spending.prices):,} rounds"
+    else:
+        does = (
+            f"it measures {spending.per_round:,} of {measured:,} groups of queries in each of "
+            f"{spending.rounds:,} rounds"
+        )
+    return f"with this budget and about {rows:,} rows, {does}"
+
+
+def _ranked_lower(candidates: list[Candidate]) -> list[PassedOver]:
+    return [
+        PassedOver(mechanism=candidate.mechanism.catalogue_name(), reason=candidate.drawback)
+        for candidate in candidates
+        if candidate.drawback is not None
+    ]
+
+
+def _nothing_works(refused: list[PassedOver]) -> SpecError:
+    """Every reason once, with those it is about."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for each in refused:
+        by_reason[each.reason].append(each.mechanism)
+    if len(by_reason) == 1:
+        return SpecError(refused[0].reason)
+    reasons = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
+    return SpecError(f"no mechanism can do this. {reasons}")

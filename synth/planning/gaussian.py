@@ -1,0 +1,23 @@
+"""How `gaussian` spends: everything that is asked is measured once, for equal parts of the budget."""
+
+from collections.abc import Sequence
+
+from scrim.spec.mechanism import Gaussian
+from scrim.spec.workload import Group
+from synth.planning.one_shot import divide, equal_weights
+from synth.planning.spending import OneShot, Setting
+
+
+def choose_measured(spec: Gaussian, setting: Setting) -> Sequence[Group]:
+    """What is asked."""
+    return setting.asked
+
+
+def plan(spec: Gaussian, measured: Sequence[Group], setting: Setting) -> OneShot:
+    """The same share for each group."""
+    return divide(setting.units, equal_weights(measured))
+
+
+def memory_bytes(spec: Gaussian, measured: Sequence[Group], setting: Setting) -> None:
+    """Unknown: it depends on how the measurements overlap."""
+    return

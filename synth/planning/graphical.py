@@ -1,0 +1,45 @@
+"""What aim and pgm_em share: models of limited size, and their memory."""
+
+from collections.abc import Sequence
+
+from scrim.spec.errors import SpecError
+from scrim.spec.mechanism import GraphicalSpec
+from scrim.spec.schema import Schema
+from scrim.spec.workload import Group
+from synth.planning.memory import elimination_bytes, graphical_bytes
+from synth.planning.spending import Setting
+from synth.planning.triangulation import has_room, model_cells, smallest_model
+
+
+def refuse_without_room(spec: GraphicalSpec, measured: Sequence[Group], setting: Setting) -> None:
+    """Refuse several marginals in a round, and a limit of cells below the smallest model."""
+    if spec.per_round not in (None, 1):
+        raise SpecError(
+            f"{spec.catalogue_name()} chooses one marginal in each round, because the next one must "
+            "have room beside it; leave per_round out and ask for more rounds"
+        )
+    sizes = sizes_of([*measured, *setting.asked], setting.schema)
+    smallest = smallest_model([group.attributes for group in measured], sizes)
+    if smallest > spec.max_cells:
+        raise SpecError(
+            f"a model of the smallest marginal that may be measured has {smallest:,} cells, and "
+            f"max_cells is {spec.max_cells:,}; allow more, measure smaller marginals, or declare "
+            "wider bins"
+        )
+
+
+def model_bytes(spec: GraphicalSpec, measured: Sequence[Group], setting: Setting) -> int:
+    """As many cells as are allowed, or as all candidates together need; and what is answered."""
+    sizes = sizes_of([*measured, *setting.asked], setting.schema)
+    sets = [group.attributes for group in measured]
+    fits = has_room(sets, sizes, max_cells=spec.max_cells)
+    cells = model_cells(sets, sizes) if fits else spec.max_cells
+    return graphical_bytes(cells, measured, setting.schema) + elimination_bytes(
+        cells, setting.asked, setting.schema
+    )
+
+
+def sizes_of(groups: Sequence[Group], schema: Schema) -> dict[str, int]:
+    """The sizes of all attributes that some groups are about, in the schema's order."""
+    used = {name for group in groups for name in group.attributes}
+    return {name: size for name, size in schema.sizes.items() if name in used}

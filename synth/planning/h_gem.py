@@ -1,0 +1,154 @@
+"""How `h_gem` spends: sizes and single columns first, then rounds among what is asked or its pairs."""
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+from scrim.spec.budget import rho_of_units
+from scrim.spec.mechanism import HierarchicalGem
+from scrim.spec.two_level import LinkedSchema
+from scrim.spec.workload import Group, HierarchicalGroup
+from scrim.spec.workload.hierarchical import as_linked
+from synth.planning.households import open_levels
+from synth.planning.memory import (
+    BYTES_PER_QUERY,
+    DOUBLE,
+    KEPT_PLANS,
+    KEPT_TABLES,
+    MAX_ENTRIES,
+    RECOMPUTED_TABLES,
+    SINGLE,
+    linked_entries,
+    queries_of,
+)
+from synth.planning.mixture import generator_bytes
+from synth.planning.pace import Pace, count_candidates, one_by_one, pace_of
+from synth.planning.rounds import moved_of, plan_rounds
+from synth.planning.spending import Rounds, Setting
+
+MEASUREMENTS_PER_ROUND = 3
+"""How many of the measurements that are worth their noise go into a round (docs/defaults.md)."""
+FEW_ROUNDS = 6
+"""How many rounds there are where households move much, and cells do not stand out from the noise."""
+TIMES_AS_MANY = 2
+"""How many times as many pairs are measured there as other mixtures would measure."""
+STANDS_OUT = 5.0
+"""How many times its noise an average cell must hold for its table to be worth a measurement."""
+
+
+def choose_measured(spec: HierarchicalGem, setting: Setting) -> Sequence[Group]:
+    """What is asked, where its cells stand out from their noise; pairs of its columns, where not.
+
+    A household moves counts of groups less than those of individuals, about whom they say much
+    too: if anything is counted in groups, then all pairs are.
+    """
+    if _stands_out(spec, setting):
+        return setting.asked
+    pairs = list(dict.fromkeys(pair for group in setting.asked for pair in _pairs_of(group)))
+    if setting.protection.unit != "household":
+        return pairs
+    of_groups = [
+        pair
+        for pair in pairs
+        if not (isinstance(pair, HierarchicalGroup) and pair.level == "individual")
+    ]
+    return of_groups or pairs
+
+
+def pace(spec: HierarchicalGem, measured: Sequence[Group], setting: Setting) -> Pace:
+    """Everything once, where cells stand out; where not, what other mixtures measure, or twice that.
+
+    The more noise there is, the sooner a fit follows it: fewer rounds are fewer steps.
+    """
+    worth = one_by_one(spec, measured, setting).rounds
+    candidates = max(1, count_candidates(spec, moved_of(measured, setting), setting.schema))
+    rounds = _rounds_of(worth, measured, setting)
+    if _stands_out(spec, setting):
+        measurements = candidates
+    elif setting.protection.unit == "household":
+        measurements, rounds = TIMES_AS_MANY * worth, FEW_ROUNDS
+    else:
+        measurements = worth
+    measurements = max(1, min(measurements, candidates))
+    per_round = max(1, round(measurements / rounds))
+    default = Pace(measurements // per_round, per_round)
+    return pace_of(spec, measured, setting, default=default)
+
+
+def plan(spec: HierarchicalGem, measured: Sequence[Group], setting: Setting) -> Rounds:
+    """A share for the opening, and the rest for the rounds."""
+    return plan_rounds(
+        spec,
+        measured,
+        setting,
+        pace=pace(spec, measured, setting),
+        first=open_levels(spec, measured, setting),
+    )
+
+
+def _rounds_of(worth: int, measured: Sequence[Group], setting: Setting) -> int:
+    # Rounds were studied where a unit moves two cells by one; moving more is like a smaller budget.
+    moved = max(
+        group.sensitivity(setting.schema, setting.protection).l2_squared for group in measured
+    )
+    less = math.sqrt(math.sqrt(max(2, moved) / 2))
+    return max(1, round(worth / MEASUREMENTS_PER_ROUND / less))
+
+
+def _stands_out(spec: HierarchicalGem, setting: Setting) -> bool:
+    """Whether an average cell of what is asked holds several times its noise (docs/defaults.md).
+
+    If as much of it were measured as other mixtures would measure.
+    """
+    candidates = count_candidates(spec, setting.asked, setting.schema)
+    worth = one_by_one(spec, setting.asked, setting).rounds
+    # Of a small table nothing may be worth it, and one is measured all the same.
+    measured = max(1, min(worth, candidates))
+    rho = rho_of_units(setting.units) * (1 - spec.opening_share) / measured
+    ratios = []
+    for group in setting.asked:
+        l2_squared = group.sensitivity(setting.schema, setting.protection).l2_squared
+        sigma = math.sqrt(max(1, l2_squared) / (2 * rho))
+        ratios.append(setting.rows / group.size(setting.schema) / sigma)
+    return statistics.median(ratios) > STANDS_OUT
+
+
+def memory_bytes(spec: HierarchicalGem, measured: Sequence[Group], setting: Setting) -> int:
+    """The network, what it puts out for every place in a group, and the tables made from that."""
+    linked = as_linked(setting.schema)
+    places, of_groups = linked.max_group_size, set(linked.group_attributes)
+    own = sum(size for name, size in linked.sizes.items() if name not in of_groups)
+    codes = places + sum(linked.sizes.values()) + (places - 1) * own
+    planned = pace(spec, measured, setting)
+    moved = moved_of(measured, setting)
+    share = min(1.0, planned.rounds * planned.per_round / max(1, len(moved)))
+    # Everything public is fitted from the start.
+    first = {*open_levels(spec, measured, setting), *(set(measured) - set(moved))}
+    entries = share * sum(_entries_of(group, linked) for group in moved)
+    tables = spec.components * (entries + sum(_entries_of(group, linked) for group in first))
+    if tables > KEPT_TABLES * MAX_ENTRIES:
+        tables = RECOMPUTED_TABLES * MAX_ENTRIES
+    plans = min(planned.rounds, KEPT_PLANS) * share * queries_of(measured, linked)
+    return (
+        generator_bytes(spec, codes)
+        + round(SINGLE * tables + DOUBLE * plans)
+        + SINGLE * MAX_ENTRIES
+        + BYTES_PER_QUERY * queries_of(measured, linked)
+    )
+
+
+def _pairs_of(group: Group) -> Iterable[Group]:
+    if not isinstance(group, HierarchicalGroup) or len(group.attributes) <= 2:
+        return [group]
+    return [HierarchicalGroup(pair, group.level) for pair in combinations(group.attributes, 2)]
+
+
+def _entries_of(group: Group, schema: LinkedSchema) -> int:
+    of_groups = [schema.sizes[name] for name in group.attributes if name in schema.group_attributes]
+    own = [schema.sizes[name] for name in group.attributes if name not in schema.group_attributes]
+    # Without attributes of individuals, the last one of groups is a factor of its own.
+    cells = [math.prod(of_groups)] if own else [math.prod(of_groups[:-1]), *of_groups[-1:]]
+    return linked_entries(
+        places=schema.max_group_size, order=len(own), kinds=math.prod(own), cells=cells
+    )

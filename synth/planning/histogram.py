@@ -1,0 +1,36 @@
+"""What mechanisms share that keep one weight for every cell of the domain: its limit."""
+
+import math
+from collections.abc import Sequence
+
+from scrim.spec.errors import DomainTooLarge
+from scrim.spec.mechanism import MECHANISMS, MechanismSpec
+from scrim.spec.workload import Group
+from synth.planning.pace import columns_of
+from synth.planning.spending import Setting
+
+MAX_CELLS = 20_000_000
+"""Largest histogram a mechanism keeps in memory (160 MB at eight bytes a cell)."""
+
+
+def refuse_large_table(spec: MechanismSpec, measured: Sequence[Group], setting: Setting) -> None:
+    """Refuse more combinations of the used columns than a histogram can hold."""
+    used = columns_of((*setting.asked, *measured))
+    cells = math.prod(setting.schema.sizes[name] for name in used)
+    refuse_many_cells(spec, cells, columns=len(used))
+
+
+def refuse_many_cells(spec: MechanismSpec, cells: int, *, columns: int) -> None:
+    """Refuse a histogram of more cells than fit, with the mechanisms that need none."""
+    if cells <= MAX_CELLS:
+        return
+    names = ", ".join(
+        m.catalogue_name()
+        for m in MECHANISMS
+        if not m.needs_histogram and m.two_level == spec.two_level
+    )
+    raise DomainTooLarge(
+        f"{spec.catalogue_name()} keeps one weight for each of the {cells:,} combinations of the "
+        f"{columns} columns it was asked about; it can hold {MAX_CELLS:,}. Ask about fewer "
+        f"columns, declare wider bins, or use a mechanism without a histogram: {names}"
+    )

@@ -1,0 +1,60 @@
+"""What mechanisms share whose model is a mixture of product distributions: candidates and memory."""
+
+from collections.abc import Sequence
+
+from scrim.spec.mechanism import MixtureSpec, NetworkSpec
+from scrim.spec.workload import Group
+from synth.planning.candidates import by_forecast_error
+from synth.planning.memory import (
+    BYTES_PER_QUERY,
+    DOUBLE,
+    KEPT_PLANS,
+    OUTPUT_COPIES,
+    SINGLE,
+    TABLE_COPIES,
+    joint_table_bytes,
+    network_bytes,
+    queries_of,
+)
+from synth.planning.pace import Pace
+from synth.planning.spending import Setting
+
+
+def choose_pairs(setting: Setting) -> list[Group]:
+    """Pairs, where a single measurement would take them or more; one-way marginals open.
+
+    Rounds look at every candidate again and again, which takes too long for higher orders, and
+    choosing among pairs is as accurate (docs/defaults.md).
+    """
+    chosen = by_forecast_error(setting, highest=2)
+    return [group for group in chosen if len(group.attributes) > 1] or chosen
+
+
+def fitted_once_bytes(spec: MixtureSpec, measured: Sequence[Group], setting: Setting) -> int:
+    """What is fitted, the tables that it is multiplied from, and what it is compared with."""
+    return (
+        generator_bytes(spec, sum(setting.schema.sizes.values()))
+        + joint_table_bytes(spec.components, measured, setting.schema)
+        + BYTES_PER_QUERY * queries_of(measured, setting.schema)
+    )
+
+
+def fitted_in_rounds_bytes(
+    spec: MixtureSpec, measured: Sequence[Group], setting: Setting, *, pace: Pace
+) -> int:
+    """Every round measures other marginals: products of their own, and plans that are kept."""
+    share = min(1.0, pace.rounds * pace.per_round / len(measured))
+    plan = DOUBLE * share * queries_of(measured, setting.schema)
+    tables = [table for group in measured for table in group.tables(setting.schema)]
+    widest = sum(max(table.values()) for table in tables)
+    factors = 2 * SINGLE * spec.components * share * widest
+    extra = round(min(pace.rounds, KEPT_PLANS) * plan + factors)
+    return fitted_once_bytes(spec, measured, setting) + extra
+
+
+def generator_bytes(spec: MixtureSpec, codes: int) -> int:
+    """A table of one number for each component and code; or a network, and what it puts out for them."""
+    if not isinstance(spec, NetworkSpec):
+        return SINGLE * TABLE_COPIES * spec.components * codes
+    network = network_bytes(spec.components, latent=spec.latent, hidden=spec.hidden, outputs=codes)
+    return network + SINGLE * OUTPUT_COPIES * spec.components * codes

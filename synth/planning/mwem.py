@@ -1,0 +1,30 @@
+"""How `mwem` spends: equal rounds among what is asked."""
+
+from collections.abc import Sequence
+
+from scrim.spec.mechanism import Mwem, Pep
+from scrim.spec.workload import Group
+from synth.planning.histogram import refuse_large_table
+from synth.planning.memory import histogram_bytes
+from synth.planning.pace import DEFAULT_ROUNDS, Pace, pace_of
+from synth.planning.rounds import plan_rounds
+from synth.planning.spending import Rounds, Setting
+
+
+def choose_measured(spec: Mwem | Pep, setting: Setting) -> Sequence[Group]:
+    """What is asked."""
+    return setting.asked
+
+
+def plan(spec: Mwem | Pep, measured: Sequence[Group], setting: Setting) -> Rounds:
+    """Twenty rounds of one measurement, where the histogram is small enough."""
+    refuse_large_table(spec, measured, setting)
+    return plan_rounds(
+        spec, measured, setting, pace=pace_of(spec, measured, setting, default=Pace(DEFAULT_ROUNDS))
+    )
+
+
+def memory_bytes(spec: Mwem, measured: Sequence[Group], setting: Setting) -> int:
+    """The weights and their sum over the rounds; at the end also its average, if asked for."""
+    copies = 3 if spec.output == "average" else 2
+    return histogram_bytes([*measured, *setting.asked], setting.schema, copies=copies)

@@ -1,0 +1,34 @@
+"""Plans in which everything is measured once."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+from scrim.spec.errors import SpecError
+from scrim.spec.workload import Group
+from synth.planning.spending import OneShot
+
+
+def divide(units: int, weights: Sequence[Fraction]) -> OneShot:
+    """A budget in parts of given weights, rounded down."""
+    whole = sum(weights)
+    shares = tuple(math.floor(weight / whole * units) for weight in weights)
+    if min(shares) < 1:
+        raise SpecError(f"the budget is too small for {len(weights)} measurements; ask for fewer")
+    return OneShot(measure=shares)
+
+
+def equal_weights(measured: Sequence[Group]) -> list[Fraction]:
+    """The same share for each group."""
+    return [Fraction(1)] * len(measured)
+
+
+def one_way_apart(measured: Sequence[Group], share: float) -> list[Fraction]:
+    """One-way groups share a part of their own: they are few, and everything rests on them."""
+    is_single = [len(group.attributes) == 1 for group in measured]
+    count = Counter(is_single)
+    if len(count) == 1:
+        return equal_weights(measured)
+    weight = {True: Fraction(share) / count[True], False: (1 - Fraction(share)) / count[False]}
+    return [weight[single] for single in is_single]

@@ -1,0 +1,84 @@
+"""How many rounds there are, and how many measurements in each."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from scrim.spec.budget import rho_of_units
+from scrim.spec.mechanism import AdaptiveSpec
+from scrim.spec.schema import Schema
+from scrim.spec.workload import Group
+from synth.planning.spending import Setting
+
+DEFAULT_ROUNDS = 20
+"""Rounds of mechanisms whose number of rounds was not studied."""
+MEASUREMENTS_PER_COLUMN = 16
+"""How many measurements annealed rounds make at most, for each column (AIM's T = 16 d)."""
+ROUNDS_AT_ONE_RHO, STUDIED_ROWS, STUDIED_MARGINALS = 200, 50_000, 78
+"""Rounds that were best on a table of so many rows, with so many marginals to choose from."""
+QUERIES_FOR_A_MARGINAL = 7
+"""How many single queries are measured where one marginal of a common table would be."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """A number of rounds, and of measurements in each."""
+
+    rounds: int
+    per_round: int = 1
+
+
+def pace_of(
+    spec: AdaptiveSpec,
+    measured: Sequence[Group],
+    setting: Setting,
+    *,
+    default: Pace,
+    per_column: int = MEASUREMENTS_PER_COLUMN,
+) -> Pace:
+    """The pace that a release names; where it names none, the default, as far as there are candidates.
+
+    Where rounds are annealed, as many of them as make `per_column` measurements for each column.
+    """
+    candidates = count_candidates(spec, measured, setting.schema)
+    per_round = spec.per_round or max(1, min(default.per_round, candidates))
+    if spec.schedule == "annealed":
+        rounds = math.ceil(per_column * len(columns_of(measured)) / per_round)
+    else:
+        rounds = max(1, min(default.rounds, candidates))
+    return Pace(spec.rounds or rounds, per_round)
+
+
+def count_candidates(spec: AdaptiveSpec, measured: Iterable[Group], schema: Schema) -> int:
+    """How many things a round can choose among."""
+    single = spec.select == "queries"
+    return sum(g.size(schema) if single or not g.is_whole else 1 for g in measured)
+
+
+def worth_measuring(candidates: int, setting: Setting) -> int:
+    """How many marginals are worth a measurement of their own (docs/defaults.md).
+
+    The more, the larger the budget and the table, and the more there are to tell apart.
+    """
+    signal = rho_of_units(setting.units) * (setting.rows / STUDIED_ROWS) ** 2
+    return round(ROUNDS_AT_ONE_RHO * math.sqrt(math.sqrt(signal) * candidates / STUDIED_MARGINALS))
+
+
+def one_by_one(spec: AdaptiveSpec, measured: Sequence[Group], setting: Setting) -> Pace:
+    """As many rounds as there are marginals worth a measurement."""
+    return Pace(worth_measuring(count_candidates(spec, measured, setting.schema), setting))
+
+
+def single_queries(setting: Setting) -> int:
+    """How many of a large class of queries are worth a measurement."""
+    return QUERIES_FOR_A_MARGINAL * worth_measuring(STUDIED_MARGINALS, setting)
+
+
+def are_single(measured: Sequence[Group]) -> bool:
+    """Whether candidates are single queries rather than whole tables."""
+    return any(not group.is_whole for group in measured)
+
+
+def columns_of(groups: Iterable[Group]) -> list[str]:
+    """Every column that some group is about."""
+    return list(dict.fromkeys(name for group in groups for name in group.attributes))

@@ -1,0 +1,44 @@
+"""How `private_gsd` spends: everything once, or rounds where the candidates are single queries."""
+
+from collections.abc import Sequence
+
+from scrim.spec.mechanism import PrivateGsd
+from scrim.spec.workload import Group
+from synth.planning.candidates import as_asked
+from synth.planning.memory import rows_bytes
+from synth.planning.one_shot import divide, one_way_apart
+from synth.planning.pace import Pace, are_single, one_by_one, pace_of, single_queries
+from synth.planning.rounds import plan_rounds
+from synth.planning.spending import OneShot, Rounds, Setting
+
+ONE_WAY_SHARE = 0.05
+"""Share of the budget for one-way marginals, where everything is measured once."""
+QUERIES_PER_ROUND = 20
+"""How many single queries are measured in a round."""
+
+
+def choose_measured(spec: PrivateGsd, setting: Setting) -> Sequence[Group]:
+    """What is asked: pairs would lose what the rows of a search can hold (docs/defaults.md)."""
+    return as_asked(setting)
+
+
+def pace(spec: PrivateGsd, measured: Sequence[Group], setting: Setting) -> Pace:
+    """As mixtures do; of single queries more, several in a round."""
+    if are_single(measured):
+        default = Pace(round(single_queries(setting) / QUERIES_PER_ROUND), QUERIES_PER_ROUND)
+    else:
+        default = one_by_one(spec, measured, setting)
+    return pace_of(spec, measured, setting, default=default)
+
+
+def plan(spec: PrivateGsd, measured: Sequence[Group], setting: Setting) -> OneShot | Rounds:
+    """Rounds, or a single measurement of everything."""
+    mode = spec.mode or ("adaptive" if are_single(measured) else "one_shot")
+    if mode == "one_shot":
+        return divide(setting.units, one_way_apart(measured, ONE_WAY_SHARE))
+    return plan_rounds(spec, measured, setting, pace=pace(spec, measured, setting))
+
+
+def memory_bytes(spec: PrivateGsd, measured: Sequence[Group], setting: Setting) -> int:
+    """The rows, the counts of everything measured, and what each row satisfies."""
+    return rows_bytes(spec.rows, setting.schema, measured)

@@ -1,0 +1,47 @@
+"""How `query_gan` spends: draws that cost more from round to round, or rounds of measured critics."""
+
+from collections.abc import Sequence
+
+from scrim.spec.mechanism import QueryGan
+from scrim.spec.workload import Group
+from synth.planning.draws import growing_draws, regret_bytes, rounds_at
+from synth.planning.memory import SINGLE, joint_table_bytes
+from synth.planning.mixture import choose_pairs, generator_bytes
+from synth.planning.pace import one_by_one, pace_of
+from synth.planning.rounds import plan_rounds
+from synth.planning.spending import Draws, Rounds, Setting
+
+DRAWN_CRITICS = 5
+"""Critics of a round, where they are drawn and the release names no number."""
+KEPT_COMPONENTS = 4000
+"""How many product distributions of all generators together are released."""
+
+
+def choose_measured(spec: QueryGan, setting: Setting) -> Sequence[Group]:
+    """Pairs, where they are worth their noise."""
+    return choose_pairs(setting)
+
+
+def plan(spec: QueryGan, measured: Sequence[Group], setting: Setting) -> Draws | Rounds:
+    """Draws that cost ever more, or rounds of selecting and measuring."""
+    if spec.critic == "measured":
+        return plan_rounds(
+            spec,
+            measured,
+            setting,
+            pace=pace_of(spec, measured, setting, default=one_by_one(spec, measured, setting)),
+        )
+    per_round = spec.per_round or DRAWN_CRITICS
+    rounds = spec.rounds or rounds_at(spec.rate, per_round, setting)
+    return growing_draws(rounds, per_round, setting.units)
+
+
+def memory_bytes(spec: QueryGan, measured: Sequence[Group], setting: Setting) -> int:
+    """One generator, what is kept of all of them, and what the critics compare."""
+    codes = sum(setting.schema.sizes.values())
+    return (
+        generator_bytes(spec, codes)
+        + 2 * SINGLE * KEPT_COMPONENTS * codes
+        + joint_table_bytes(spec.components, measured, setting.schema)
+        + regret_bytes(measured, setting)
+    )

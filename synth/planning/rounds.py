@@ -1,0 +1,78 @@
+"""Plans of rounds: select, measure, update (Liu, Vietri, Wu 2021, algorithm 1)."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from scrim.spec.errors import SpecError
+from scrim.spec.mechanism import AdaptiveSpec
+from scrim.spec.workload import Group, MarginalGroup, TreeGroup
+from synth.planning.pace import Pace, columns_of
+from synth.planning.spending import AnnealedRounds, Rounds, Setting
+
+OPENING_LEVELS = 5
+"""Levels of the trees by which numbers without bins are opened."""
+
+
+def plan_rounds(
+    spec: AdaptiveSpec,
+    measured: Sequence[Group],
+    setting: Setting,
+    *,
+    pace: Pace,
+    first: Sequence[Group] | None = None,
+) -> Rounds:
+    """Divide over T k selections and measurements, which the paper's theorem 1 forgets to do.
+
+    `first` is what to measure once, before the rounds: every column alone, where not given.
+    """
+    first = _every_column(spec, measured, setting) if first is None else first
+    opened = tuple(moved_of(first, setting))
+    public = tuple(dict.fromkeys(g for g in (*first, *measured) if not is_moved(g, setting)))
+    opening = (
+        math.floor(Fraction(spec.opening_share) * setting.units / len(opened)) if opened else 0
+    )
+    reserved = setting.units - opening * len(opened)
+    each = reserved // (pace.rounds * pace.per_round)
+    weight = spec.selection_share**2 / (spec.selection_share**2 + (1 - spec.selection_share) ** 2)
+    select = math.floor(weight * each)
+    if min(select, each - select) < 1:
+        raise SpecError(
+            f"{pace.rounds} rounds of {pace.per_round} leave no budget for each; ask for fewer rounds"
+        )
+    planned = Rounds(
+        public=public,
+        opened=opened if opening else (),
+        opening=opening,
+        rounds=pace.rounds,
+        per_round=pace.per_round,
+        select=select * pace.per_round,
+        measure=each - select,
+    )
+    if spec.schedule == "annealed":
+        return AnnealedRounds(**vars(planned), reserved=reserved)
+    return planned
+
+
+def _every_column(
+    spec: AdaptiveSpec, measured: Sequence[Group], setting: Setting
+) -> Sequence[Group]:
+    """The distribution of every column that some candidate is about, if the opening has a share."""
+    if not spec.opening_share:
+        return []
+    return [
+        MarginalGroup((name,))
+        if name in setting.schema.sizes
+        else TreeGroup((name,), OPENING_LEVELS)
+        for name in columns_of(measured)
+    ]
+
+
+def is_moved(group: Group, setting: Setting) -> bool:
+    """Whether some unit can change its counts; if none can, they are public."""
+    return group.sensitivity(setting.schema, setting.protection).l2_squared > 0
+
+
+def moved_of(groups: Sequence[Group], setting: Setting) -> list[Group]:
+    """Those that some unit can change."""
+    return [group for group in groups if is_moved(group, setting)]

@@ -1,0 +1,87 @@
+"""The plans by which mechanisms spend. Amounts are units of 1e-12 rho."""
+
+from dataclasses import dataclass
+
+from scrim.spec.population import Protection
+from scrim.spec.schema import Schema
+from scrim.spec.workload import Group, Groups
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is known before anything is spent: all that a mechanism's own choices may follow from."""
+
+    schema: Schema
+    protection: Protection
+    units: int
+    """The mechanism's budget, in units of 1e-12 rho."""
+    rows: int
+    """About how many rows there are, as declared."""
+    asked: Groups
+
+
+@dataclass(frozen=True)
+class OneShot:
+    """A plan in which everything is measured once."""
+
+    measure: tuple[int, ...]
+    """Units for measuring each group."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """A plan of T rounds of k selections and k measurements."""
+
+    public: tuple[Group, ...]
+    """Groups whose counts no unit can move: they are read once, before the first round, for nothing."""
+    opened: tuple[Group, ...]
+    """Groups about single columns that are measured once, before the first round."""
+    opening: int
+    """Units for measuring each of them."""
+    rounds: int
+    per_round: int
+    select: int
+    """Units for the one-shot selection of all k candidates of a round."""
+    measure: int
+    """Units for measuring one of them."""
+
+    @property
+    def total(self) -> int:
+        """Units for everything."""
+        return self.opening * len(self.opened) + self.for_rounds
+
+    @property
+    def for_rounds(self) -> int:
+        """Units for all rounds."""
+        return self.rounds * (self.select + self.per_round * self.measure)
+
+
+@dataclass(frozen=True)
+class AnnealedRounds(Rounds):
+    """A plan of at most T rounds; `select` and `measure` are those of the first.
+
+    After a round that changed the model no more than noise would have, each round costs four times as
+    much. The last one spends what is left. Together they never spend more than is reserved.
+    """
+
+    reserved: int
+    """Units for all rounds."""
+
+    @property
+    def for_rounds(self) -> int:
+        """Units for all rounds: at most what is reserved."""
+        return self.reserved
+
+
+@dataclass(frozen=True)
+class Draws:
+    """A plan of T rounds of draws by the query player of a game."""
+
+    per_round: int
+    """Independent draws of each round."""
+    prices: tuple[int, ...]
+    """Units of one draw, round by round."""
+
+
+Plan = OneShot | Rounds | Draws
+"""How a mechanism spends its budget."""
