@@ -16,8 +16,8 @@ from benchmarks.data import DataSet, adult, adult_reduced
 from benchmarks.report import print_table, seconds
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
+from synth.journal import MemoryJournal
 from synth.models.product import ProductMixture
-from synth.privacy.journal import MemoryJournal
 from synth.queries import Marginal, QuerySet, compile_workload
 from synth.run import run
 from synth.table import Table

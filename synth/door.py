@@ -1,25 +1,16 @@
 """What a mechanism sees of the private data: priced, noisy operations and what they return."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scrim.spec.population import Protection
+from synth.measurements import Measurement
 from synth.models.support import Support
 from synth.queries import QueryGroup, QuerySet, Single
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """Noisy counts: the only thing about the rows that ever reaches a model."""
-
-    query: QueryGroup | Single
-    values: NDArray[Any]
-    sigma: float
-    """Standard deviation of the noise on each count; 0 where the count is public."""
 
 
 @dataclass(frozen=True)
@@ -135,13 +126,3 @@ class Door(Protocol):
 
         `check` is called now and then, and stops the search by raising.
         """
-
-
-def weighted_average(measurements: Sequence[Measurement]) -> Measurement:
-    """Several measurements of the same query as one, each weighted by its precision."""
-    if len(measurements) == 1 or any(m.sigma == 0 for m in measurements):
-        return min(measurements, key=lambda m: m.sigma)
-    precision = np.array([m.sigma**-2 for m in measurements])
-    values = np.stack([m.values for m in measurements])
-    mean = precision @ values / precision.sum()
-    return Measurement(measurements[0].query, mean, float(precision.sum() ** -0.5))

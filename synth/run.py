@@ -18,13 +18,14 @@ from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import NUMBER_OF_GROUPS
 from synth.device import choose_device
 from synth.domain import Domain
-from synth.door import Door, Measurement, RowCount
+from synth.door import Door, RowCount
+from synth.journal import Journal, MemoryJournal, Operation
+from synth.measurements import Measurement
 from synth.mechanisms import run_mechanism
 from synth.mechanisms.base import Cache, Job
 from synth.mechanisms.screen import Screened, screen_public_data
 from synth.models.released import AnswerTable, ReleasedModel
 from synth.planning.plan import ReleasePlan, Split, plan, screen_of
-from synth.privacy.journal import Journal, MemoryJournal, Operation
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_groups
 from synth.table import Chunk, Table, align

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from service.ledger import records
 from service.ledger import repository as ledger
 from service.ledger.errors import StaleLease
-from synth.privacy.journal import Operation
+from synth.journal import Operation
 from worker.crash import crash_at
 from worker.errors import OUTAGES, Abandoned, LeaseLost
 
@@ -17,7 +17,7 @@ _STORED = np.dtype("<i8")
 
 
 class LedgerJournal:
-    """What one lease may commit for its release. Implements `synth.privacy.journal.Journal`.
+    """What one lease may commit for its release. Implements `synth.journal.Journal`.
 
     If a commit's answer is lost, nobody here knows whether it happened. The attempt is given up,
     its outcome is never used, and the next one reads from the ledger what is true.

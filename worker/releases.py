@@ -23,7 +23,7 @@ from service.ledger.errors import Closed, LeaseHeld
 from service.logging import trace_of
 from service.releases import progress, repository
 from service.releases.progress import FINAL_STATES
-from synth.privacy.journal import Journal, JournalMismatch, MemoryJournal
+from synth.journal import Journal, JournalMismatch, MemoryJournal
 from synth.run import Progress, Release, run
 from worker import certificate, report
 from worker.artifacts import CERTIFICATE, HTML, JSON, REPORT, Written, store, write_artifacts

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from scrim.spec.budget import rho_of_units
 from scrim.spec.mechanism import AdaptiveSpec
-from synth.door import Measurement, TotalError, weighted_average
+from synth.door import TotalError
+from synth.measurements import Measurement, merge_repeated
 from synth.mechanisms.base import Job
 from synth.mechanisms.schedule import schedule_of
 from synth.planning.spending import AnnealedRounds, Rounds
@@ -163,18 +164,15 @@ class Target:
 
 def targets(measurements: Sequence[Measurement], rows: int) -> list[Target]:
     """Measurements by marginal; repeated ones averaged."""
-    by_query: dict[QueryGroup | Single, list[Measurement]] = {}
-    for measurement in measurements:
-        by_query.setdefault(measurement.query, []).append(measurement)
     found: dict[QueryGroup, Target] = {}
-    for query, repeated in by_query.items():
+    for average in merge_repeated(measurements):
+        query = average.query
         group, cells = (
             (query.group, [query.index]) if isinstance(query, Single) else (query, slice(None))
         )
         if group not in found:
             unknown = torch.full((group.size,), torch.inf, dtype=torch.float64)
             found[group] = Target(group, torch.zeros_like(unknown), unknown)
-        average = weighted_average(repeated)
         values = torch.as_tensor(average.values, dtype=torch.float64) / rows
         found[group].values[cells] = values
         found[group].noise[cells] = average.sigma / rows

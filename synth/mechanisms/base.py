@@ -8,7 +8,8 @@ import torch
 
 from scrim.spec.schema import Schema
 from synth.domain import Domain
-from synth.door import Door, Measurement
+from synth.door import Door
+from synth.measurements import Measurement
 from synth.planning.spending import OneShot, Plan
 from synth.queries import QuerySet
 from synth.table import Table

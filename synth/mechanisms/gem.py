@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 import torch
 
 from scrim.spec.mechanism import GenerativeSpec
-from synth.door import Measurement
+from synth.measurements import Measurement
 from synth.mechanisms.adaptive import SMOOTHED, adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.projection import AboveThreshold, Measured, MixtureLearner, Objective

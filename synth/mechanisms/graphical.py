@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.domain import Domain
-from synth.door import Measurement
 from synth.graphical.estimation import Evidence, estimate
 from synth.graphical.junction_tree import JunctionTree
+from synth.measurements import EXACT, Measurement
 from synth.mechanisms.adaptive import Target, targets
 from synth.mechanisms.base import Job
 from synth.models.graphical import GraphicalModel
@@ -61,6 +61,5 @@ class GraphicalLearner:
 
 def _evidence(target: Target, domain: Domain, rows: int) -> Evidence:
     shape = domain.project(target.attributes).sizes
-    # A public count has no noise; it is met to within a thousandth of a row.
-    noise = target.noise.clamp(min=1e-3 / rows)
+    noise = target.noise.clamp(min=EXACT / rows)
     return Evidence(target.attributes, target.values.reshape(shape), noise.reshape(shape))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrim.spec.mechanism import MultiplicativeWeightsSpec, Mwem
-from synth.door import Measurement
+from synth.measurements import Measurement
 from synth.mechanisms.adaptive import Target, adaptive_measurements, sweep, targets
 from synth.mechanisms.base import Job
 from synth.models.group_types import GroupTypes

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrim.spec.mechanism import EntropyProjectionSpec, Pep
-from synth.door import Measurement
+from synth.measurements import Measurement
 from synth.mechanisms.adaptive import Target, adaptive_measurements, sweep, targets
 from synth.mechanisms.base import Job
 from synth.models.entropy_projection import project_onto

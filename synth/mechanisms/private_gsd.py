@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrim.spec.mechanism import PrivateGsd
-from synth.door import Measurement
 from synth.genetic import GeneticSearch
 from synth.genetic.search import Report, ignore
+from synth.measurements import EXACT, Measurement, merge_repeated
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job, measure_once
 from synth.models.rows import Rows
@@ -26,8 +26,6 @@ from synth.table import store_numbers
 
 SEARCH_SEED = 0
 """The search is deterministic, so that a resumed job finds the same rows."""
-LEAST_SIGMA = 1e-3
-"""A public count has no noise; it is met to within a thousandth of a row."""
 
 Floats = NDArray[np.float64]
 
@@ -83,10 +81,10 @@ def combine(measurements: Sequence[Measurement], rows: int) -> tuple[QuerySet, F
     queries = QuerySet(dict.fromkeys(_group_of(m.query) for m in measurements))
     start = dict(zip(queries.groups, queries.offsets, strict=False))
     precision, weighted = np.zeros(queries.size), np.zeros(queries.size)
-    for measurement in measurements:
+    for measurement in merge_repeated(measurements):
         query = measurement.query
         first = start[_group_of(query)] + (query.index if isinstance(query, Single) else 0)
-        weight = max(measurement.sigma, LEAST_SIGMA) ** -2
+        weight = max(measurement.sigma, EXACT) ** -2
         precision[first : first + query.size] += weight
         weighted[first : first + query.size] += weight * measurement.values
     measured = precision > 0

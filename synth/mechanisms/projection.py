@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from scrim.spec.mechanism import MixtureSpec, OneShotMixtureSpec
 from synth.domain import Domain
-from synth.door import Measurement, weighted_average
+from synth.measurements import EXACT, Measurement, merge_repeated
 from synth.mechanisms.base import Job, measure_once
 from synth.models.generators import Generator
 from synth.models.product import ProductMixture
@@ -65,11 +65,7 @@ class Measured:
     @classmethod
     def of(cls, measurements: Sequence[Measurement], rows: int, device: torch.device) -> Self:
         """Measurements of the private rows; repeated ones averaged."""
-        repeated: dict[QueryGroup | Single, list[Measurement]] = {}
-        for measurement in measurements:
-            repeated.setdefault(measurement.query, []).append(measurement)
-        averaged = [weighted_average(each) for each in repeated.values()]
-        averaged, queries = _without_the_unmeasured(averaged)
+        averaged, queries = _without_the_unmeasured(merge_repeated(measurements))
         picked = _positions(queries, averaged)
         is_whole = torch.equal(picked, torch.arange(queries.size))
         values = np.concatenate([m.values for m in averaged]) / rows
@@ -268,10 +264,10 @@ def _least_noise(measurements: Sequence[Measurement]) -> float:
     """How closely public counts, which have no noise, are met.
 
     Several times as closely as the least noisy measurement; if much more, a fit would look at nothing
-    else. To within a thousandth of a row, where all are public.
+    else. Almost exactly, where all are public.
     """
     noisy = [measurement.sigma for measurement in measurements if measurement.sigma > 0]
-    return min(noisy) / PUBLIC_WEIGHT if noisy else 1e-3
+    return min(noisy) / PUBLIC_WEIGHT if noisy else EXACT
 
 
 def _without_the_unmeasured(

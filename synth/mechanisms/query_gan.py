@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from scrim.spec.mechanism import QueryGan
-from synth.door import Measurement
+from synth.measurements import Measurement
 from synth.mechanisms.adaptive import SMOOTHED, adaptive_measurements
 from synth.mechanisms.base import CPU, Job
 from synth.mechanisms.game import Critics, draw_critics

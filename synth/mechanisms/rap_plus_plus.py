@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from scrim.spec.mechanism import RapPlusPlus
-from synth.door import Measurement
+from synth.measurements import Measurement
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.projection import Measured, NoiseBand

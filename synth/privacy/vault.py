@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrim.spec.population import Protection
-from synth.door import CertifiedError, Measurement, MixtureError, RowCount, TotalError
+from synth.door import CertifiedError, MixtureError, RowCount, TotalError
+from synth.journal import Journal, JournalMismatch, Operation
+from synth.measurements import Measurement
 from synth.models.support import Support
 from synth.privacy import noise
 from synth.privacy.accountant import Accountant
-from synth.privacy.journal import Journal, JournalMismatch, Operation
 from synth.privacy.mixture import GAP, best_mixture_error
 from synth.privacy.noise import FIXED_POINT
 from synth.queries import QueryGroup, QuerySet, Single

@@ -3,8 +3,8 @@
 import pytest
 
 from scrim.spec.release import AskedRelease
+from synth.journal import MemoryJournal
 from synth.planning.choice import resolve
-from synth.privacy.journal import MemoryJournal
 from synth.run import run
 from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from synth.device import choose_device
-from synth.privacy.journal import MemoryJournal
+from synth.journal import MemoryJournal
 from synth.run import Release, run
 from tests.support import ADD_REMOVE, coded_schema, coded_table, public_table, random_rows, release
 

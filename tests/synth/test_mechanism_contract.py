@@ -18,8 +18,8 @@ from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema
+from synth.journal import JournalMismatch, MemoryJournal, Operation
 from synth.privacy.accountant import BudgetExceeded
-from synth.privacy.journal import JournalMismatch, MemoryJournal, Operation
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_workload
 from synth.run import Release, run

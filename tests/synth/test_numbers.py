@@ -14,9 +14,9 @@ from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
+from synth.journal import MemoryJournal
 from synth.models.released import ReleasedModel
 from synth.planning.plan import plan
-from synth.privacy.journal import MemoryJournal
 from synth.queries import compile_workload
 from synth.run import Release, run
 from synth.table import Table, store_numbers

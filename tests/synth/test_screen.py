@@ -7,8 +7,8 @@ import pytest
 from scrim.spec.errors import PublicDataTooFar, SpecError
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
+from synth.journal import MemoryJournal
 from synth.planning.plan import plan
-from synth.privacy.journal import MemoryJournal
 from synth.run import Progress, run
 from synth.table import Table
 from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows, release

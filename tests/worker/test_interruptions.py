@@ -9,8 +9,8 @@ import pytest
 
 from scrim.spec.errors import SpecError
 from service.context import Context
+from synth.journal import Operation
 from synth.models.released import ReleasedModel
-from synth.privacy.journal import Operation
 from synth.table import Chunk
 from tests.worker.support import Stack
 from worker import lease, releases, reporting

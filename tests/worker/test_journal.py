@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from service.ledger import repository as ledger
-from synth.privacy.journal import Operation
+from synth.journal import Operation
 from tests.worker.support import Stack
 from worker.errors import Abandoned, LeaseLost
 from worker.journal import LedgerJournal

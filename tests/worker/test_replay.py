@@ -19,9 +19,9 @@ from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema, TwoLevelSchema
 from scrim.spec.workload import NUMBER_OF_GROUPS, NUMBER_OF_INDIVIDUALS, expand
 from service.datasets import service as datasets
+from synth.journal import MemoryJournal
 from synth.models.support import Support
 from synth.planning.subject import Subject, subject_of
-from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_groups, compile_workload
 from synth.table import Table, draw_values

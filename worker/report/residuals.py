@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrim.spec.schema import Schema
-from synth.door import Measurement
+from synth.measurements import Measurement
 from synth.models.released import ReleasedModel
 from synth.queries import Conjunctions, QueryGroup, QuerySet, Single
 

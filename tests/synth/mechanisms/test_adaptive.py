@@ -14,11 +14,12 @@ from scrim.spec.budget import UNITS_PER_RHO
 from scrim.spec.mechanism import AdaptiveSpec, Mwem, RapSoftmax
 from scrim.spec.workload import Group, MarginalGroup
 from synth.domain import Domain
-from synth.door import Measurement, TotalError
+from synth.door import TotalError
+from synth.journal import MemoryJournal
+from synth.measurements import Measurement
 from synth.mechanisms.adaptive import adaptive_measurements, beyond_noise
 from synth.mechanisms.base import Job
 from synth.planning.spending import AnnealedRounds
-from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_groups
 from tests.support import REPLACE_ONE, coded_schema, coded_table

@@ -7,11 +7,11 @@ import pytest
 
 from scrim.spec.budget import UNITS_PER_RHO
 from scrim.spec.errors import SpecError
+from synth.journal import MemoryJournal
 from synth.models.graphical import GraphicalModel
 from synth.planning.plan import plan
 from synth.planning.spending import AnnealedRounds
 from synth.planning.triangulation import model_cells
-from synth.privacy.journal import MemoryJournal
 from synth.run import Release, run
 from tests.support import REPLACE_ONE, coded_schema, coded_table, random_rows, release
 

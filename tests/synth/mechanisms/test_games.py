@@ -14,6 +14,7 @@ from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from synth.domain import Domain
+from synth.journal import MemoryJournal
 from synth.mechanisms import query_gan
 from synth.mechanisms.best_response import BestResponses
 from synth.mechanisms.game import _rate
@@ -23,7 +24,6 @@ from synth.planning.draws import even_draws, growing_draws, squares_below
 from synth.planning.plan import plan
 from synth.planning.spending import Draws
 from synth.privacy import noise
-from synth.privacy.journal import MemoryJournal
 from synth.privacy.noise import FIXED_POINT
 from synth.queries import compile_workload
 from synth.run import Release, run

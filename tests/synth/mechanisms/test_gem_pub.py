@@ -11,12 +11,12 @@ from scrim.spec.budget import UNITS_PER_RHO
 from scrim.spec.mechanism import GemPub
 from scrim.spec.schema import Schema
 from synth.domain import Domain
+from synth.journal import MemoryJournal
 from synth.mechanisms import gem_pub
 from synth.mechanisms.base import Job
 from synth.models.product import ProductMixture
 from synth.models.support import Support
 from synth.planning.plan import plan
-from synth.privacy.journal import MemoryJournal
 from synth.queries import Marginal, QuerySet, compile_groups, compile_workload
 from synth.run import Release, run
 from synth.table import Table

@@ -7,10 +7,10 @@ import pytest
 
 from scrim.spec.budget import UNITS_PER_RHO
 from scrim.spec.errors import SpecError
+from synth.journal import MemoryJournal
 from synth.models.graphical import GraphicalModel
 from synth.planning.plan import plan
 from synth.planning.triangulation import model_cells
-from synth.privacy.journal import MemoryJournal
 from synth.run import Release, run
 from tests.support import REPLACE_ONE, coded_schema, coded_table, release
 

@@ -9,12 +9,12 @@ import pytest
 from scrim.spec.mechanism import PrivateGsd
 from scrim.spec.workload import Halfspaces, MarginalGroup, Marginals, Prefixes, WorkloadItem
 from synth.domain import Domain
-from synth.door import Measurement
+from synth.journal import MemoryJournal
+from synth.measurements import Measurement
 from synth.mechanisms.base import Job
 from synth.mechanisms.private_gsd import LEAST_SIGMA, RowsLearner, combine, run
 from synth.models.rows import Rows
 from synth.planning.spending import OneShot, Plan, Rounds
-from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import Marginal, QuerySet, Single, compile_workload
 from synth.table import Table

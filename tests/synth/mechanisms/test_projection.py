@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from scrim.spec.mechanism import RelaxedProjection
 from synth.domain import Domain
-from synth.door import Measurement
+from synth.measurements import Measurement
 from synth.mechanisms.h_gem import GroupLearner
 from synth.mechanisms.projection import (
     AboveThreshold,

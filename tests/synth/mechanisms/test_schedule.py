@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from scrim.spec.workload import MarginalGroup
 from synth.door import Door
+from synth.journal import MemoryJournal
 from synth.mechanisms.schedule import Share, schedule_of
 from synth.planning.spending import AnnealedRounds, Rounds
-from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_groups
 from tests.support import REPLACE_ONE, coded_schema, coded_table

@@ -15,7 +15,7 @@ from scrim.spec.workload import (
     Marginals,
 )
 from synth.domain import SIZE, domain_of_groups
-from synth.door import Measurement
+from synth.measurements import Measurement
 from synth.mechanisms.projection import one_way_shares
 from synth.models.base import Model
 from synth.models.group_types import GroupTypes

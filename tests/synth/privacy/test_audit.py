@@ -15,11 +15,11 @@ from scrim.spec.budget import UNITS_PER_RHO, epsilon_of_units
 from scrim.spec.mechanism import MECHANISMS as CATALOGUE
 from scrim.spec.population import Protection
 from scrim.spec.workload import expand
+from synth.journal import MemoryJournal
 from synth.mechanisms import run_mechanism
 from synth.mechanisms.base import Job
 from synth.planning.planner import planner_of
 from synth.planning.spending import Setting
-from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import compile_workload
 from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table, domain_of, release

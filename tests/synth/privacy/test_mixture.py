@@ -13,9 +13,9 @@ from scipy.optimize import OptimizeResult, linprog
 
 from scrim.spec.population import Protection
 from synth.domain import Domain
+from synth.journal import MemoryJournal
 from synth.models.support import Support
 from synth.privacy import mixture, noise
-from synth.privacy.journal import MemoryJournal
 from synth.privacy.mixture import GAP, Search, best_mixture_error
 from synth.privacy.noise import FIXED_POINT
 from synth.privacy.vault import Vault

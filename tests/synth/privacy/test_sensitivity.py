@@ -18,8 +18,8 @@ from scrim.spec.schema import Schema
 from scrim.spec.workload import BinaryTree, Halfspaces, Prefixes, Ranges
 from synth.domain import Domain
 from synth.door import TotalError
+from synth.journal import MemoryJournal
 from synth.privacy import noise
-from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import FIXED_POINT, Vault
 from synth.queries import Marginal, QueryGroup, QuerySet, Single, compile_workload
 from synth.table import Table, store_numbers

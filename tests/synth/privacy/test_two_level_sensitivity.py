@@ -18,8 +18,8 @@ from scrim.spec.sensitivity import Sensitivity
 from scrim.spec.two_level import LevelTable, TwoLevelSchema, protection_of_table
 from scrim.spec.workload import GroupSizesGroup, HierarchicalGroup
 from synth.domain import Domain
+from synth.journal import MemoryJournal
 from synth.privacy import noise
-from synth.privacy.journal import MemoryJournal
 from synth.privacy.vault import Vault
 from synth.queries import Hierarchical, Marginal, QueryGroup, QuerySet, compile_groups
 from synth.table import Table, limit_rows

@@ -12,8 +12,8 @@ import synth.privacy
 from scrim.spec.workload import HierarchicalGroup
 from synth.domain import Domain
 from synth.door import TotalError
+from synth.journal import JournalMismatch, MemoryJournal, Operation
 from synth.privacy.accountant import Accountant, BudgetExceeded
-from synth.privacy.journal import JournalMismatch, MemoryJournal, Operation
 from synth.privacy.vault import FIXED_POINT, Vault, capped_sums, fixed_point
 from synth.queries import Marginal, QuerySet, Single, compile_groups
 from synth.table import Table

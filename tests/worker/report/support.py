@@ -12,7 +12,7 @@ from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
 from synth.domain import Domain
-from synth.door import Measurement
+from synth.measurements import Measurement
 from synth.models.released import ReleasedModel
 from synth.models.rows import Rows
 from synth.queries import Marginal

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
-from synth.privacy.journal import MemoryJournal
+from synth.journal import MemoryJournal
 from synth.run import Release, run
 from synth.table import Table
 from tests.support import (

@@ -13,7 +13,7 @@ from scrim.spec.mechanism import MECHANISMS
 from scrim.spec.schema import Schema
 from scrim.spec.workload import WorkloadItem
 from synth.domain import Domain
-from synth.door import Measurement
+from synth.measurements import Measurement
 from synth.models.released import ReleasedModel
 from synth.models.rows import Rows
 from synth.queries import Marginal, QuerySet, Single, compile_workload
