@@ -1,12 +1,11 @@
 """How far one privacy unit can move counts (docs/privacy.md, section 3). Whole numbers, so exact."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from scrim.spec.population import Protection
 
 
-@dataclass(frozen=True)
-class Sensitivity:
+class Sensitivity(NamedTuple):
     """How far one privacy unit can move the counts of a group of queries."""
 
     l1: int

@@ -7,11 +7,12 @@ docs/defaults.md.
 """
 
 import math
+from bisect import bisect_right
 from itertools import accumulate
 
 from scrim.spec.budget import rho_of_units
 from scrim.spec.workload import Group, Groups, MarginalGroup
-from scrim.spec.workload.groups import MAX_COMBINATIONS
+from scrim.spec.workload.groups import MAX_COMBINATIONS, Below
 from scrim.spec.workload.marginals import MAX_ORDER
 from synth.planning.spending import Setting
 
@@ -33,18 +34,18 @@ def by_forecast_error(setting: Setting, *, highest: int = MAX_ORDER) -> list[Gro
     if not marginals:
         return others
     highest = min(highest, max(len(group.attributes) for group in marginals))
-    choices = [below for k in range(1, highest + 1) if (below := setting.asked.below(k))]
-    affordable = [choice for choice in choices if _queries(choice, setting) <= MAX_MEASURED]
+    choices = [below for k in range(1, highest + 1) if (below := setting.asked.below(k)).names]
+    affordable = [choice for choice in choices if choice.queries <= MAX_MEASURED]
     best = min(affordable or choices[:1], key=lambda choice: forecast(marginals, choice, setting))
-    return [*best, *others]
+    return [*best.groups, *others]
 
 
 def as_asked(setting: Setting) -> list[Group]:
     """What is asked, and the one-way marginals below it; other orders where that is too much to fit."""
     asked = setting.asked.below(MAX_ORDER)
-    if _queries(asked, setting) > MAX_MEASURED:
+    if asked.queries > MAX_MEASURED:
         return by_forecast_error(setting)
-    return [*asked, *setting.asked.others]
+    return [*asked.groups, *setting.asked.others]
 
 
 def smallest_pairs(setting: Setting) -> list[Group]:
@@ -52,7 +53,7 @@ def smallest_pairs(setting: Setting) -> list[Group]:
 
     Of marginals about single columns, these; other groups as asked.
     """
-    return [*_smallest(pairs_below(setting.asked), setting), *setting.asked.others]
+    return [*_smallest(pairs_below(setting.asked)), *setting.asked.others]
 
 
 def smallest_below(setting: Setting) -> list[Group]:
@@ -60,44 +61,42 @@ def smallest_below(setting: Setting) -> list[Group]:
     fit can take; other groups as asked. High orders are left out where there are too many.
     """
     highest = max((len(group.attributes) for group in setting.asked.marginals), default=0)
-    below: dict[MarginalGroup, None] = {}
+    below: dict[tuple[str, ...], int] = {}
     for order in range(1, highest + 1):
         further = setting.asked.below(order)
-        if not further or len(below) + len(further) > MAX_COMBINATIONS:
+        if not further.names or len(below) + len(further.names) > MAX_COMBINATIONS:
             break
-        below |= dict.fromkeys(further)
-    return [*_smallest(list(below), setting), *setting.asked.others]
+        below |= dict(zip(further.names, further.sizes, strict=True))
+    return [*_smallest(below), *setting.asked.others]
 
 
-def _smallest(groups: list[MarginalGroup], setting: Setting) -> list[MarginalGroup]:
-    ordered = sorted(groups, key=lambda group: group.size(setting.schema))
-    cells = accumulate(group.size(setting.schema) for group in ordered)
-    kept = [group for group, so_far in zip(ordered, cells, strict=True) if so_far <= MAX_MEASURED]
-    return kept or ordered[:1]
+def _smallest(sizes: dict[tuple[str, ...], int]) -> list[MarginalGroup]:
+    """Of marginals with their sizes, the smallest, as many as a fit can take; at least one."""
+    ordered = sorted(sizes, key=sizes.__getitem__)
+    kept = bisect_right(list(accumulate(map(sizes.__getitem__, ordered))), MAX_MEASURED)
+    return [MarginalGroup(names) for names in ordered[: max(1, kept)]]
 
 
-def pairs_below(asked: Groups) -> list[MarginalGroup]:
-    """Every pair of columns that some asked marginal contains; of single columns, these."""
+def pairs_below(asked: Groups) -> dict[tuple[str, ...], int]:
+    """Every pair of columns that some asked marginal contains; of single columns, these. With sizes."""
     below = asked.below(2)
-    return [group for group in below if len(group.attributes) == 2] or below
+    sizes = dict(zip(below.names, below.sizes, strict=True))
+    return {names: size for names, size in sizes.items() if len(names) == 2} or sizes
 
 
-def forecast(asked: list[MarginalGroup], measured: list[MarginalGroup], setting: Setting) -> float:
+def forecast(asked: list[MarginalGroup], measured: Below, setting: Setting) -> float:
     """The expected sum of absolute errors over the cells of an asked marginal."""
-    order = max(len(group.attributes) for group in measured)
+    order = max(map(len, measured.names))
     missed = [
         MISSED * MISSED_BY_NEXT ** (order - 1) if len(group.attributes) > order else 0.0
         for group in asked
     ]
-    l2_squared = measured[-1].sensitivity(setting.schema, setting.protection).l2_squared
-    share = rho_of_units(setting.units) / len(measured)
+    last = MarginalGroup(measured.names[-1])
+    l2_squared = last.sensitivity(setting.schema, setting.protection).l2_squared
+    share = rho_of_units(setting.units) / len(measured.names)
     sigma = math.sqrt(max(1, l2_squared) / (2 * share))
-    cells = _queries(measured, setting) / len(measured)
+    cells = measured.queries / len(measured.names)
     noise = NOISE_FACTOR * (sigma / setting.rows) ** NOISE_POWER * cells**CELL_POWER
     if order > 2:
         noise *= BEYOND_PAIRS
     return float(sum(missed) / len(asked) + noise)
-
-
-def _queries(groups: list[MarginalGroup], setting: Setting) -> int:
-    return sum(group.size(setting.schema) for group in groups)

@@ -48,12 +48,12 @@ def forecast(resolved: Resolved, subject: Subject) -> Forecast:
     items = [
         ItemForecast(
             type=item.type,
-            queries=sum(group.size(schema) for group in item.expand(schema)),
+            queries=queries,
             sigma=sigma,
             # The mean of |x| under a Gaussian.
             expected_error=None if sigma is None else sigma * math.sqrt(2 / math.pi),
         )
-        for item in release.workload
+        for item, queries in zip(release.workload, planned.asked.queries_by_item, strict=True)
     ]
     around = (split.row_count > 0) + (split.screen > 0) + (split.certify > 0)
     return Forecast(
@@ -82,7 +82,8 @@ def _sigma(release: ReleaseSpec, planned: ReleasePlan, subject: Subject) -> floa
     """The noise scale D2 / sqrt(2 rho) of a measurement; the largest, where they differ."""
     if isinstance(planned.spending, Draws):
         return None  # no count is measured
-    variances = []
+    # Many groups are alike: each pair of sensitivity and price is computed once.
+    found = set()
     for position, group in enumerate(planned.measured):
         if isinstance(planned.spending, OneShot):
             units, singly = planned.spending.measure[position], False
@@ -90,9 +91,8 @@ def _sigma(release: ReleaseSpec, planned: ReleasePlan, subject: Subject) -> floa
             units = planned.spending.measure
             singly = _is_measured_singly(group, release.mechanism)
         moved = group.sensitivity(subject.schema, subject.protection)
-        squared = moved.linf**2 if singly else moved.l2_squared
-        variances.append(squared / (2 * rho_of_units(units)))
-    return math.sqrt(max(variances))
+        found.add((moved.linf**2 if singly else moved.l2_squared, units))
+    return math.sqrt(max(squared / (2 * rho_of_units(units)) for squared, units in found))
 
 
 def _is_measured_singly(group: Group, mechanism: MechanismSpec) -> bool:

@@ -7,6 +7,7 @@ from scrim.spec.mechanism import GraphicalSpec
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Group
 from synth.planning.memory import elimination_bytes, graphical_bytes
+from synth.planning.pace import columns_of
 from synth.planning.spending import Setting
 from synth.planning.triangulation import has_room, model_cells, smallest_model
 
@@ -41,5 +42,5 @@ def model_bytes(spec: GraphicalSpec, measured: Sequence[Group], setting: Setting
 
 def sizes_of(groups: Sequence[Group], schema: Schema) -> dict[str, int]:
     """The sizes of all attributes that some groups are about, in the schema's order."""
-    used = {name for group in groups for name in group.attributes}
+    used = set(columns_of(groups))
     return {name: size for name, size in schema.sizes.items() if name in used}

@@ -72,13 +72,13 @@ def joint_table_bytes(components: int, groups: Iterable[Group], schema: Schema) 
 
     One- and two-way marginals are multiplied from the probabilities themselves.
     """
-    tables = [table for group in groups for table in group.tables(schema)]
+    tables = [table for group in groups for table in group.tables(schema) if len(table) > 2]
     ordered = [sorted(table.items(), key=lambda axis: axis[1]) for table in tables]
-    leading = {tuple(axes[:-1]) for axes in ordered if len(axes) > 2}
+    leading = {tuple(axes[:-1]) for axes in ordered}
     entries = components * sum(math.prod(size for _, size in axes) for axes in leading)
     if entries > KEPT_TABLES * MAX_ENTRIES:
         return SINGLE * RECOMPUTED_TABLES * MAX_ENTRIES
-    following = components * sum(axes[-1][1] for axes in ordered if len(axes) > 2)
+    following = components * sum(axes[-1][1] for axes in ordered)
     return SINGLE * (entries + following)
 
 

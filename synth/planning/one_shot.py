@@ -12,8 +12,11 @@ from synth.planning.spending import OneShot
 
 def divide(units: int, weights: Sequence[Fraction]) -> OneShot:
     """A budget in parts of given weights, rounded down."""
-    whole = sum(weights)
-    shares = tuple(math.floor(weight / whole * units) for weight in weights)
+    # In whole numbers: sums of many fractions are slow.
+    denominator = math.lcm(*{weight.denominator for weight in weights})
+    parts = [weight.numerator * (denominator // weight.denominator) for weight in weights]
+    whole = sum(parts)
+    shares = tuple(part * units // whole for part in parts)
     if min(shares) < 1:
         raise SpecError(f"the budget is too small for {len(weights)} measurements; ask for fewer")
     return OneShot(measure=shares)

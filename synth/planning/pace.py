@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from scrim.spec.budget import rho_of_units
 from scrim.spec.mechanism import AdaptiveSpec
@@ -81,4 +82,4 @@ def are_single(measured: Sequence[Group]) -> bool:
 
 def columns_of(groups: Iterable[Group]) -> list[str]:
     """Every column that some group is about."""
-    return list(dict.fromkeys(name for group in groups for name in group.attributes))
+    return list(dict.fromkeys(chain.from_iterable(group.attributes for group in groups)))

@@ -74,7 +74,7 @@ class ReleasePlan:
     """Everything that is decided about a release before the data are touched."""
 
     split: Split
-    asked: list[Group]
+    asked: Groups
     measured: list[Group]
     """What the mechanism may measure: its own `measure`, or else its own choice."""
     spending: Plan
@@ -187,7 +187,7 @@ def refuse_types(items: Iterable[WorkloadItem], mechanism: MechanismSpec) -> Non
 def _refuse_impossible(
     release: ReleaseSpec, schema: Schema, asked: list[Group], measured: list[Group]
 ) -> None:
-    groups = list(dict.fromkeys((*asked, *measured)))
+    groups = [*asked, *measured]
     refuse_large_groups(schema, groups)
     if not release.mechanism.releases_rows:
         _refuse_unmeasured(release, asked, measured)

@@ -26,6 +26,7 @@ from scrim.spec.mechanism import (
     Screen,
 )
 from scrim.spec.two_level import LinkedSchema
+from scrim.spec.workload import MarginalGroup
 from synth.planning import generative_network
 from synth.planning.candidates import pairs_below
 from synth.planning.spending import Setting
@@ -133,9 +134,10 @@ def visibility(setting: Setting) -> float | None:
     pairs = pairs_below(setting.asked)
     if not pairs:
         return None
-    l2_squared = pairs[-1].sensitivity(setting.schema, setting.protection).l2_squared
+    last = MarginalGroup(next(reversed(pairs)))
+    l2_squared = last.sensitivity(setting.schema, setting.protection).l2_squared
     sigma = math.sqrt(max(1, l2_squared) * len(pairs) / (2 * rho_of_units(setting.units)))
-    cells = sum(group.size(setting.schema) for group in pairs) / len(pairs)
+    cells = sum(pairs.values()) / len(pairs)
     return setting.rows / cells / sigma
 
 

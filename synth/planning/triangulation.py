@@ -49,10 +49,8 @@ def has_room(sets: Iterable[Collection[str]], sizes: Mapping[str, int], *, max_c
 
 def smallest_model(sets: Iterable[Collection[str]], sizes: Mapping[str, int]) -> int:
     """The cells of the smallest model of one of some marginals, beside which each column is alone."""
-    columns = sum(sizes.values())
-    return min(
-        columns + total_cells([names], sizes) - sum(sizes[name] for name in names) for names in sets
-    )
+    widths = ([sizes[name] for name in names] for names in sets)
+    return sum(sizes.values()) + min(math.prod(each) - sum(each) for each in widths)
 
 
 def total_cells(cliques: Iterable[Collection[str]], sizes: Mapping[str, int]) -> int:
@@ -85,13 +83,13 @@ def _by_each_rule(
 
 def _neighbours(sets: Iterable[Collection[str]], sizes: Mapping[str, int]) -> list[int]:
     """For each attribute, those that share a set with it, as the bits of a whole number."""
-    position = {name: i for i, name in enumerate(sizes)}
-    graph = [0] * len(position)
+    bits = {name: 1 << position for position, name in enumerate(sizes)}
+    graph = dict.fromkeys(sizes, 0)
     for attributes in sets:
-        together = sum(1 << position[name] for name in attributes)
+        together = sum(map(bits.__getitem__, attributes))
         for name in attributes:
-            graph[position[name]] |= together & ~(1 << position[name])
-    return graph
+            graph[name] |= together
+    return [neighbours & ~bits[name] for name, neighbours in graph.items()]
 
 
 def _least_cells(graph: list[int], weights: list[int], *, enough: int) -> int:

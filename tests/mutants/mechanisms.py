@@ -20,8 +20,8 @@ MUTANTS = (
     Mutant(
         "stacking ignored: every marginal gets the whole budget",
         "synth/planning/one_shot.py",
-        "math.floor(weight / whole * units)",
-        "math.floor(weight * units)",
+        "part * units // whole for part",
+        "part * units for part",
         (
             f"{MECHANISMS}::test_spends_at_most_its_budget_and_nearly_all_of_it[gaussian-row-add_remove]",
         ),

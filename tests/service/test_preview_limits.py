@@ -12,12 +12,14 @@ from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import MECHANISMS
 from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
-from scrim.spec.workload import Marginals, TreeGroup, expand
+from scrim.spec.workload import Group, Marginals, TreeGroup, expand
 from scrim.spec.workload.groups import MAX_COMBINATIONS
 from service.ledger.records import Account
 from service.releases.schemas import Preview
+from synth.planning.candidates import by_forecast_error
 from synth.planning.choice import resolve
 from synth.planning.forecast import forecast
+from synth.planning.spending import Setting
 from synth.planning.subject import Subject
 from tests.support import ADD_REMOVE, coded_schema
 
@@ -65,7 +67,7 @@ def test_a_thousand_marginals_of_a_hundred_columns_are_planned(k: int) -> None:
 def test_all_triples_of_fifty_columns_are_planned_by_their_pairs() -> None:
     fifty = coded_schema({f"c{i}": 3 for i in range(50)})
     groups = expand([Marginals(type="marginals", k=3)], fifty)
-    assert len(groups.below(2)) == 50 + 50 * 49 // 2
+    assert len(groups.below(2).names) == 50 + 50 * 49 // 2
     ask(fifty, marginals(3))
 
 
@@ -114,6 +116,28 @@ def test_each_column_of_many_trees_is_aligned_once(monkeypatch: pytest.MonkeyPat
     assert asked == [(f"x{position}",) for position in range(40)]
 
 
+def test_each_item_is_expanded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    expanded: list[int | None] = []
+    expand_item = Marginals.expand
+
+    def counted(item: Marginals, schema: Schema) -> list[Group]:
+        expanded.append(item.k)
+        return expand_item(item, schema)
+
+    monkeypatch.setattr(Marginals, "expand", counted)
+    ask(HUNDRED, marginals(1), marginals(2))
+    assert expanded == [1, 2]
+
+
+def test_marginals_that_are_not_measured_are_counted_and_not_built() -> None:
+    schema = numbers(10, bins=4)
+    workload = [Marginals(type="marginals", k=3)]
+    asked = expand(workload, schema)
+    measured = by_forecast_error(Setting(schema, ADD_REMOVE, UNITS_PER_RHO, 1000, asked))
+    built = [order for order in range(1, 4) if "groups" in vars(asked.below(order))]
+    assert built == [max(len(group.attributes) for group in measured)]
+
+
 def test_named_queries_of_all_items_are_bounded() -> None:
     named = {"type": "ranges", "queries": [{"c0": "0"}] * 6000}
     with pytest.raises(ValidationError, match="name 12,000 queries together, more than 10,000"):
@@ -122,9 +146,9 @@ def test_named_queries_of_all_items_are_bounded() -> None:
 
 def test_orders_with_too_many_marginals_are_not_listed() -> None:
     groups = expand([Marginals(type="marginals", k=10, count=2000, seed=1)], HUNDRED)
-    assert len(groups.below(2)) > 100
-    assert groups.below(5) == []
-    assert all(len(groups.below(order)) <= MAX_COMBINATIONS + 100 for order in range(1, 11))
+    assert len(groups.below(2).names) > 100
+    assert groups.below(5).names == []
+    assert all(len(groups.below(order).names) <= MAX_COMBINATIONS + 100 for order in range(1, 11))
 
 
 # Times --------------------------------------------------------------------------------------------

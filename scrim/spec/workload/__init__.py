@@ -76,10 +76,10 @@ Workload = Annotated[
 
 def expand(items: Iterable[WorkloadItem], schema: Schema) -> Groups:
     """The groups of a workload, each once, in order; SpecError where they are too many."""
-    found: list[Group] = []
+    expanded: list[list[Group]] = []
     for item in items:
-        found += item.expand(schema)
-        refuse_many_groups(len(found))
-    groups = Groups(dict.fromkeys(found), schema)
+        expanded.append(item.expand(schema))
+        refuse_many_groups(sum(map(len, expanded)))
+    groups = Groups(expanded, schema)
     refuse_many_tables(groups, schema)
     return groups

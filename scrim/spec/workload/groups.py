@@ -3,8 +3,9 @@
 import math
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import Schema
@@ -21,10 +22,17 @@ MAX_TABLES = 100_000
 class Groups(list[Group]):
     """The groups of a workload. What follows from them alone is computed once, for all mechanisms."""
 
-    def __init__(self, groups: Iterable[Group], schema: Schema) -> None:
-        super().__init__(groups)
+    def __init__(self, items: Iterable[list[Group]], schema: Schema) -> None:
+        """List the groups of all items, each group once."""
+        self._items = list(items)
+        super().__init__(dict.fromkeys(chain.from_iterable(self._items)))
         self._schema = schema
-        self._below: dict[int, list[MarginalGroup]] = {}
+        self._below: dict[int, Below] = {}
+
+    @cached_property
+    def queries_by_item(self) -> list[int]:
+        """The number of queries of each item."""
+        return [sum(group.size(self._schema) for group in item) for item in self._items]
 
     @cached_property
     def marginals(self) -> list[MarginalGroup]:
@@ -52,25 +60,51 @@ class Groups(list[Group]):
         problems = (part.unaligned(self._schema) for part in parts)
         return next((problem for problem in problems if problem is not None), None)
 
-    def below(self, order: int) -> list[MarginalGroup]:
+    def below(self, order: int) -> "Below":
         """All marginals of order one and of the given order that some marginal contains.
 
         None at all where these are too many to be listed.
         """
         if order not in self._below:
-            orders = Counter(len(group.attributes) for group in self.marginals)
-            listed = sum(times * math.comb(k, order) for k, times in orders.items())
-            self._below[order] = self._list_below(order) if listed <= MAX_COMBINATIONS else []
+            listed = sum(times * math.comb(k, order) for k, times in self._orders.items())
+            names = self._list_below(order) if listed <= MAX_COMBINATIONS else []
+            self._below[order] = Below(names, self._schema)
         return self._below[order]
 
-    def _list_below(self, order: int) -> list[MarginalGroup]:
-        found = {
-            names: None
-            for size in sorted({1, order})
-            for group in self.marginals
-            for names in combinations(group.attributes, min(size, len(group.attributes)))
-        }
-        return [MarginalGroup(names) for names in found]
+    @cached_property
+    def _orders(self) -> Counter[int]:
+        """How many marginals there are of each order."""
+        return Counter(len(group.attributes) for group in self.marginals)
+
+    def _list_below(self, order: int) -> list[tuple[str, ...]]:
+        asked = [group.attributes for group in self.marginals]
+        singles = ((name,) for name in dict.fromkeys(chain.from_iterable(asked)))
+        several = (combinations(names, min(order, len(names))) for names in asked)
+        return list(dict.fromkeys(chain(singles, chain.from_iterable(several))))
+
+
+@dataclass(frozen=True)
+class Below:
+    """Marginals that some marginals contain, by their columns: most are counted and never measured."""
+
+    names: list[tuple[str, ...]]
+    schema: Schema
+
+    @cached_property
+    def groups(self) -> list[MarginalGroup]:
+        """The marginals."""
+        return [MarginalGroup(names) for names in self.names]
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """The number of cells of each."""
+        size_of = self.schema.sizes.__getitem__
+        return [math.prod(map(size_of, names)) for names in self.names]
+
+    @cached_property
+    def queries(self) -> int:
+        """The number of cells of all."""
+        return sum(self.sizes)
 
 
 def refuse_many_groups(count: int) -> None:

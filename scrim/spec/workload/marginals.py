@@ -37,7 +37,7 @@ class MarginalGroup(Group):
 
     def size(self, schema: Schema) -> int:
         """Number of cells."""
-        return math.prod(schema.sizes[name] for name in self.attributes)
+        return math.prod(map(schema.sizes.__getitem__, self.attributes))
 
     def sensitivity(self, schema: Schema, protection: Protection) -> Sensitivity:
         """A row is in one cell."""
