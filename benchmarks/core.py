@@ -43,7 +43,7 @@ def count_against_pandas() -> None:
     theirs = seconds(by_pandas, repeats=3)
     assert sum(int(s.sum()) for s in by_pandas()) == int(queries.count(data.table).sum())
     print_table(
-        f"Counting {len(queries.groups)} three-way marginals ({queries.size:,} queries) of ADULT",
+        f"Counting {len(queries.blocks)} three-way marginals ({queries.size:,} queries) of ADULT",
         ["", "seconds", "times as fast"],
         [["pandas groupby", theirs, 1.0], ["scrim", ours, theirs / ours]],
     )
@@ -122,7 +122,7 @@ def product_answers() -> None:
                     ],
                     axis=1,
                 )
-                for g in queries.groups
+                for g in queries.blocks
             ]
         )
     )
@@ -162,9 +162,9 @@ def mwem_round() -> None:
     weights = np.full(domain.cells, 1 / domain.cells)
     true = queries.count(data.table) / data.rows
     conditions = [
-        list(zip(group.attributes, cell, strict=True))
-        for group in queries.groups
-        for cell in np.ndindex(group.sizes)
+        list(zip(block.attributes, cell, strict=True))
+        for block in queries.blocks
+        for cell in np.ndindex(block.sizes)
     ]
 
     def satisfied(query: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scrim.spec.population import Protection
 from synth.measurements import Measurement
 from synth.models.support import Support
-from synth.queries import QueryGroup, QuerySet, Single
+from synth.queries import QueryBlock, QuerySet, Single
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Door(Protocol):
     def count_rows(self, *, budget: int) -> RowCount:
         """The number of rows, exact where it is public, noisy otherwise; at least one."""
 
-    def measure(self, query: QueryGroup | Single, *, budget: int) -> Measurement:
-        """Counts of a group, or of one query, with discrete Gaussian noise."""
+    def measure(self, query: QueryBlock | Single, *, budget: int) -> Measurement:
+        """Counts of a block, or of one query, with discrete Gaussian noise."""
 
     def select(
         self,
@@ -85,7 +85,7 @@ class Door(Protocol):
         k: int = 1,
         score: TotalError | None = None,
     ) -> list[int]:
-        """The k groups, or single queries, whose true counts are about farthest from `expected`.
+        """The k blocks, or single queries, whose true counts are about farthest from `expected`.
 
         By their largest error in units of its sensitivity, where no score is given.
         """

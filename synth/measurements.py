@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.queries import QueryGroup, Single
+from synth.queries import QueryBlock, Single
 
 EXACT = 1e-3
 """A public count has no noise. A fit that needs some meets it to within this many rows."""
@@ -17,15 +17,20 @@ EXACT = 1e-3
 class Measurement:
     """Noisy counts: the only thing about the rows that ever reaches a model."""
 
-    query: QueryGroup | Single
+    query: QueryBlock | Single
     values: NDArray[Any]
     sigma: float
     """Standard deviation of the noise on each count; 0 where the count is public."""
 
+    @property
+    def block(self) -> QueryBlock:
+        """The block that it is about, as a whole or in part."""
+        return self.query.block if isinstance(self.query, Single) else self.query
+
 
 def merge_repeated(measurements: Iterable[Measurement]) -> list[Measurement]:
     """One measurement for each query, in the order of the first ones."""
-    by_query: dict[QueryGroup | Single, list[Measurement]] = {}
+    by_query: dict[QueryBlock | Single, list[Measurement]] = {}
     for measurement in measurements:
         by_query.setdefault(measurement.query, []).append(measurement)
     return [weighted_average(repeated) for repeated in by_query.values()]

@@ -27,7 +27,7 @@ from synth.mechanisms.screen import Screened, screen_public_data
 from synth.models.released import AnswerTable, ReleasedModel
 from synth.planning.plan import ReleasePlan, Split, plan, screen_of
 from synth.privacy.vault import Vault
-from synth.queries import QuerySet, compile_groups
+from synth.queries import QuerySet, compile_blocks
 from synth.table import Chunk, Table, align
 
 __all__ = ["Journal", "MemoryJournal", "Operation", "Progress", "Release", "run"]
@@ -93,7 +93,7 @@ def run(
     aligned = None if public is None else align(public, table.schema)
     journal = MemoryJournal() if journal is None else journal
     vault = Vault(table, protection=protection, budget=units, journal=journal)
-    queries = compile_groups(planned.asked, table.schema)
+    queries = compile_blocks(planned.asked, table.schema)
     notes: dict[str, float] = {}
     model, screened = _learn(
         release,
@@ -166,7 +166,7 @@ def _learn(
         schema=schema,
         domain=Domain.of(schema),
         queries=queries,
-        candidates=compile_groups(planned.measured, schema),
+        candidates=compile_blocks(planned.measured, schema),
         rows=rows.value,
         rows_sigma=rows.sigma,
         plan=planned.spending,
@@ -184,7 +184,7 @@ def _count(door: Door, schema: Schema, *, budget: int) -> RowCount:
     """The number of rows, or of groups where rows are linked."""
     if not isinstance(schema, LinkedSchema):
         return door.count_rows(budget=budget)
-    (groups,) = compile_groups([NUMBER_OF_GROUPS], schema).groups
+    (groups,) = compile_blocks([NUMBER_OF_GROUPS], schema).blocks
     counted = door.measure(groups, budget=budget)
     return RowCount(max(1, int(counted.values[0])), counted.sigma)
 

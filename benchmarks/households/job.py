@@ -47,8 +47,8 @@ def count_truth(problem: TwoLevelProblem) -> Truth:
     linked = problem.private.schema.linked
     queries = compile_workload(problem.workload, linked)
     levels = np.repeat(
-        [group.level for group in queries.groups if isinstance(group, Hierarchical)],
-        [group.size for group in queries.groups],
+        [block.level for block in queries.blocks if isinstance(block, Hierarchical)],
+        [block.size for block in queries.blocks],
     )
     return Truth(queries, {level: levels == level for level in LEVELS}, problem.private)
 

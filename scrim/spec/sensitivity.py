@@ -6,15 +6,15 @@ from scrim.spec.population import Protection
 
 
 class Sensitivity(NamedTuple):
-    """How far one privacy unit can move the counts of a group of queries."""
+    """How far one privacy unit can move the counts of a block of queries."""
 
     l1: int
     l2_squared: int
     linf: int
 
-    def stacked(self, groups: int) -> "Sensitivity":
-        """Of so many such groups: a unit may move each of them as far as it can."""
-        return Sensitivity(groups * self.l1, groups * self.l2_squared, self.linf)
+    def stacked(self, blocks: int) -> "Sensitivity":
+        """Of so many such blocks: a unit may move each of them as far as it can."""
+        return Sensitivity(blocks * self.l1, blocks * self.l2_squared, self.linf)
 
 
 def of_partition(cells: int, protection: Protection) -> Sensitivity:

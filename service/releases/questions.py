@@ -62,9 +62,9 @@ def _check_question(context: Context, release_id: UUID, caller: Caller, question
 def _refuse_impossible(question: Question, release: ReleaseSpec, schema: Schema) -> None:
     """Refuse a workload that the model cannot answer, or that no answer has room for."""
     refuse_types(question.workload, release.mechanism)
-    groups = expand(question.workload, schema)
-    refuse_unreadable(groups, release.mechanism)
-    if sum(group.size(schema) for group in groups) > MAX_ANSWERS:
+    blocks = expand(question.workload, schema)
+    refuse_unreadable(blocks, release.mechanism)
+    if sum(block.size(schema) for block in blocks) > MAX_ANSWERS:
         message = (
             f"the workload has more than {MAX_ANSWERS:,} queries; ask for fewer or smaller marginals, "
             "or for `outputs.answers` in a release"

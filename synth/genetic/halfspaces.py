@@ -34,21 +34,21 @@ class Halfspaces(NamedTuple):
 
 
 def new_halfspaces(
-    groups: Sequence[HalfspaceFeatures],
+    blocks: Sequence[HalfspaceFeatures],
     attributes: Sequence[Attribute],
     values: Floats,
     *,
     first_query: int,
 ) -> Halfspaces:
-    """The halfspaces of all groups beside each other, and the sums of rows."""
+    """The halfspaces of all blocks beside each other, and the sums of rows."""
     none = np.zeros(0, np.int64)
-    bounds = np.array([_bounds_of(column, groups) for column in attributes])
+    bounds = np.array([_bounds_of(column, blocks) for column in attributes])
     lower, span = np.ascontiguousarray(bounds.T)
-    weights = [_weights_of(column, groups) for column in attributes]
-    sums = [_sums_of(group, attributes, values) for group in groups]
+    weights = [_weights_of(column, blocks) for column in attributes]
+    sums = [_sums_of(block, attributes, values) for block in blocks]
     return Halfspaces(
         first_query=first_query,
-        thresholds=np.concatenate([none, *(group.thresholds for group in groups)]),
+        thresholds=np.concatenate([none, *(block.thresholds for block in blocks)]),
         steps=PLACES,
         lower=lower,
         span=span,
@@ -58,18 +58,18 @@ def new_halfspaces(
     )
 
 
-def _bounds_of(column: Attribute, groups: Sequence[HalfspaceFeatures]) -> tuple[float, float]:
-    found = [group.contributions.get(column.name) for group in groups]
+def _bounds_of(column: Attribute, blocks: Sequence[HalfspaceFeatures]) -> tuple[float, float]:
+    found = [block.contributions.get(column.name) for block in blocks]
     return next(((each.lower, each.span) for each in found if each is not None), (0.0, 1.0))
 
 
-def _weights_of(column: Attribute, groups: Sequence[HalfspaceFeatures]) -> Integers:
+def _weights_of(column: Attribute, blocks: Sequence[HalfspaceFeatures]) -> Integers:
     height = column.size if isinstance(column, CategoricalColumn) else 2
     beside = [np.zeros((height, 0), np.int64)]
-    for group in groups:
-        found = group.contributions.get(column.name)
+    for block in blocks:
+        found = block.contributions.get(column.name)
         if found is None:
-            beside.append(np.zeros((height, len(group.thresholds)), np.int64))
+            beside.append(np.zeros((height, len(block.thresholds)), np.int64))
         elif found.slope is None:
             beside.append(found.offset)
         else:
@@ -77,11 +77,11 @@ def _weights_of(column: Attribute, groups: Sequence[HalfspaceFeatures]) -> Integ
     return np.concatenate(beside, axis=1)
 
 
-def _sums_of(group: HalfspaceFeatures, attributes: Sequence[Attribute], values: Floats) -> Integers:
-    sums = np.zeros((len(values), len(group.thresholds)), np.int64)
+def _sums_of(block: HalfspaceFeatures, attributes: Sequence[Attribute], values: Floats) -> Integers:
+    sums = np.zeros((len(values), len(block.thresholds)), np.int64)
     for column, numbers in zip(attributes, values.T, strict=True):
-        if column.name in group.contributions:
-            sums += group.contributions[column.name].of(numbers)
+        if column.name in block.contributions:
+            sums += block.contributions[column.name].of(numbers)
     return sums
 
 

@@ -70,17 +70,17 @@ def parts_of(measured: QuerySet, values: Floats, noise: Floats, schema: Schema) 
 
 def _pieces(measured: QuerySet, values: Floats, noise: Floats, schema: Schema) -> Iterator[Piece]:
     """Tables of which some cell was measured, and the other queries that were."""
-    for group, expected, deviations in zip(
-        measured.groups, measured.split(values), measured.split(noise), strict=True
+    for block, expected, deviations in zip(
+        measured.blocks, measured.split(values), measured.split(noise), strict=True
     ):
         picked = np.flatnonzero(np.isfinite(deviations))
-        if not group.is_whole and len(picked) < group.size:
-            group, expected, deviations = (
-                group.only(picked.tolist()),
+        if not block.is_whole and len(picked) < block.size:
+            block, expected, deviations = (
+                block.only(picked.tolist()),
                 expected[picked],
                 deviations[picked],
             )
-        features = group.features(schema)
+        features = block.features(schema)
         if isinstance(features, CellFeatures):
             yield from _tables(features, expected, deviations)
         else:

@@ -23,7 +23,7 @@ from synth.measurements import Measurement, merge_repeated
 from synth.mechanisms.base import Job
 from synth.mechanisms.schedule import schedule_of
 from synth.planning.spending import AnnealedRounds, Rounds
-from synth.queries import QueryGroup, QuerySet, Single, compile_groups
+from synth.queries import QueryBlock, QuerySet, Single, compile_blocks
 
 MEAN_NOISE = math.sqrt(2 / math.pi)
 """The mean of |x| for standard normal x."""
@@ -60,7 +60,7 @@ def adaptive_measurements(
     if measurements:
         learner.update(measurements, measurements)
     unknown = _without_public(job)
-    if not unknown.groups:
+    if not unknown.blocks:
         return
     per_round = min(plan.per_round, len(unknown.candidates(among)))
     schedule = schedule_of(plan, job.door, per_round=per_round)
@@ -95,14 +95,14 @@ def adaptive_measurements(
 
 def _open(job: Job[Rounds]) -> list[Measurement]:
     """Read what is public, and measure the distributions of single columns where there is a budget."""
-    first = compile_groups((*job.plan.public, *job.plan.opened), job.schema)
-    return [job.door.measure(group, budget=job.plan.opening) for group in first.groups]
+    first = compile_blocks((*job.plan.public, *job.plan.opened), job.schema)
+    return [job.door.measure(block, budget=job.plan.opening) for block in first.blocks]
 
 
 def _without_public(job: Job[Rounds]) -> QuerySet:
     """The candidates of which something is left to learn: those that some unit can move."""
-    groups = job.candidates.groups
-    return QuerySet(g for g in groups if g.sensitivity(job.door.protection).l2_squared)
+    blocks = job.candidates.blocks
+    return QuerySet(g for g in blocks if g.sensitivity(job.door.protection).l2_squared)
 
 
 def total_noise(sigma: Any, cells: Any, power: float) -> Any:
@@ -128,16 +128,16 @@ def beyond_noise(
     if spec.score != "total_error":
         return None
     starts = candidates.candidates(spec.select)
-    group = np.searchsorted(candidates.offsets, starts, side="right") - 1
-    # The sum over asked groups s of |r and s| counts, for each column of r, the groups that have it.
-    asked = Counter(name for s in job.queries.groups for name in s.attributes)
+    block = np.searchsorted(candidates.offsets, starts, side="right") - 1
+    # The sum over asked blocks s of |r and s| counts, for each column of r, the blocks that have it.
+    asked = Counter(name for s in job.queries.blocks for name in s.attributes)
     # At least one: a score of zero would beat all that are below zero.
-    weights = [max(1, sum(asked[name] for name in r.attributes)) for r in candidates.groups]
+    weights = [max(1, sum(asked[name] for name in r.attributes)) for r in candidates.blocks]
     moved = candidates.sensitivities(spec.select, job.door.protection)
     sigmas = np.sqrt([m.l2_squared / (2 * rho_of_units(measure)) for m in moved])
     sizes = np.diff([*starts, candidates.size])
     return TotalError(
-        weights=np.array(weights)[group] // math.gcd(*weights),
+        weights=np.array(weights)[block] // math.gcd(*weights),
         offsets=total_noise(sigmas, sizes, noise_power),
     )
 
@@ -146,7 +146,7 @@ def beyond_noise(
 class Target:
     """What the cells of one marginal should be, as fractions, according to all measurements of it."""
 
-    group: QueryGroup
+    block: QueryBlock
     values: torch.Tensor
     noise: torch.Tensor
     """Standard deviation of each value; infinite where the cell was never measured."""
@@ -154,7 +154,7 @@ class Target:
     @property
     def attributes(self) -> tuple[str, ...]:
         """Those of the marginal."""
-        return self.group.attributes
+        return self.block.attributes
 
     @property
     def measured(self) -> torch.Tensor:
@@ -164,18 +164,18 @@ class Target:
 
 def targets(measurements: Sequence[Measurement], rows: int) -> list[Target]:
     """Measurements by marginal; repeated ones averaged."""
-    found: dict[QueryGroup, Target] = {}
+    found: dict[QueryBlock, Target] = {}
     for average in merge_repeated(measurements):
         query = average.query
-        group, cells = (
-            (query.group, [query.index]) if isinstance(query, Single) else (query, slice(None))
+        block, cells = (
+            (query.block, [query.index]) if isinstance(query, Single) else (query, slice(None))
         )
-        if group not in found:
-            unknown = torch.full((group.size,), torch.inf, dtype=torch.float64)
-            found[group] = Target(group, torch.zeros_like(unknown), unknown)
+        if block not in found:
+            unknown = torch.full((block.size,), torch.inf, dtype=torch.float64)
+            found[block] = Target(block, torch.zeros_like(unknown), unknown)
         values = torch.as_tensor(average.values, dtype=torch.float64) / rows
-        found[group].values[cells] = values
-        found[group].noise[cells] = average.sigma / rows
+        found[block].values[cells] = values
+        found[block].noise[cells] = average.sigma / rows
     return list(found.values())
 
 

@@ -25,7 +25,7 @@ from synth.queries import QuerySet
 def run(job: Job[Rounds], spec: Aim) -> GraphicalModel:
     """Learn a graphical model of the attributes that are asked about or measured."""
     learner = GraphicalLearner(job, steps=spec.steps)
-    sets = [group.attributes for group in job.candidates.groups]
+    sets = [block.attributes for block in job.candidates.blocks]
     # One candidate always has room: the first round may be too cheap for any.
     smallest = smallest_model(sets, learner.model.domain.size_of)
     before, whole = job.door.used, job.plan.total

@@ -67,6 +67,6 @@ class Job(Generic[PlanT]):
 def measure_once(job: Job[OneShot]) -> list[Measurement]:
     """Measure every candidate, each for its share of the budget."""
     return [
-        job.door.measure(group, budget=budget)
-        for group, budget in zip(job.candidates.groups, job.plan.measure, strict=True)
+        job.door.measure(block, budget=budget)
+        for block, budget in zip(job.candidates.blocks, job.plan.measure, strict=True)
     ]

@@ -13,13 +13,13 @@ from synth.queries import Marginal
 
 def run(job: Job[OneShot], spec: Gaussian) -> NoisyMarginals:
     """Measure each candidate marginal with an equal share of the budget."""
-    groups = job.candidates.groups
+    blocks = job.candidates.blocks
     measured = []
-    for done, (group, budget) in enumerate(zip(groups, job.plan.measure, strict=True)):
-        assert isinstance(group, Marginal)
-        job.progress(done, len(groups))
-        noisy = job.door.measure(group, budget=budget)
-        counts = noisy.values.reshape(group.sizes).astype(float)
-        measured.append(NoisyMarginal(group.attributes, counts, noisy.sigma))
-    job.progress(len(groups), len(groups))
+    for done, (block, budget) in enumerate(zip(blocks, job.plan.measure, strict=True)):
+        assert isinstance(block, Marginal)
+        job.progress(done, len(blocks))
+        noisy = job.door.measure(block, budget=budget)
+        counts = noisy.values.reshape(block.sizes).astype(float)
+        measured.append(NoisyMarginal(block.attributes, counts, noisy.sigma))
+    job.progress(len(blocks), len(blocks))
     return NoisyMarginals(job.rows, job.rows_sigma, tuple(measured), spec.consistent)

@@ -26,7 +26,7 @@ from synth.mechanisms.projection import Measured, NoiseBand, descend, new_optimi
 from synth.models.generators import GeneratorNetwork
 from synth.models.product import ProductMixture
 from synth.models.support import Support
-from synth.planning.memory import GROUPS_PER_STEP
+from synth.planning.memory import BLOCKS_PER_STEP
 from synth.planning.spending import Rounds
 from synth.queries import QuerySet
 from synth.table import Table
@@ -72,10 +72,10 @@ def _lessons(job: Job[Rounds], public: Support) -> list[list[QuerySet]]:
     known = public.domain.size_of.keys()
     lessons = []
     for queries in (job.candidates, job.queries):
-        groups = [group for group in queries.groups if known >= set(group.attributes)]
-        random.Random(0).shuffle(groups)
-        batches = range(0, len(groups), GROUPS_PER_STEP)
-        lessons.append([QuerySet(groups[i : i + GROUPS_PER_STEP]) for i in batches])
+        blocks = [block for block in queries.blocks if known >= set(block.attributes)]
+        random.Random(0).shuffle(blocks)
+        batches = range(0, len(blocks), BLOCKS_PER_STEP)
+        lessons.append([QuerySet(blocks[i : i + BLOCKS_PER_STEP]) for i in batches])
     return [lesson for lesson in lessons if lesson]
 
 
@@ -121,7 +121,7 @@ def _key(
     settings = [
         *(spec.pretraining_steps, spec.learning_rate, spec.components, spec.latent, spec.hidden),
         *(network.domain.names, network.domain.sizes, public.domain.names, rows),
-        [[group.name for queries in lesson for group in queries.groups] for lesson in lessons],
+        [[block.name for queries in lesson for block in queries.blocks] for lesson in lessons],
     ]
     digest.update(json.dumps(settings).encode())
     for name in public.domain.names:

@@ -49,7 +49,7 @@ class GraphicalLearner:
 
         Follows from what was measured so far, not from the outcomes' values.
         """
-        return QuerySet(g for g in candidates.groups if self._has_room(g.attributes, max_cells))
+        return QuerySet(g for g in candidates.blocks if self._has_room(g.attributes, max_cells))
 
     def _has_room(self, attributes: Attributes, max_cells: int) -> bool:
         key = attributes, max_cells

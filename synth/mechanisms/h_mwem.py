@@ -34,12 +34,12 @@ class GroupWeights(mwem.Reweighting[GroupTypes]):
 
     def step(self, target: Target) -> bool:
         """Algorithm 2, on all measured cells of a table at once."""
-        model, group = self.distribution, target.group
-        if isinstance(group, Hierarchical):
-            of_groups = group.of_groups
-            membership = model.membership(group.level, group.of_individuals)
+        model, block = self.distribution, target.block
+        if isinstance(block, Hierarchical):
+            of_groups = block.of_groups
+            membership = model.membership(block.level, block.of_individuals)
         else:
-            assert isinstance(group, GroupSizes)
+            assert isinstance(block, GroupSizes)
             of_groups, membership = (), model.size_membership()
         answers = membership.total(model.summed(of_groups)).T
         # No answer is off by more than a group can count, however large the noise.

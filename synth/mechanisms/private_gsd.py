@@ -21,7 +21,7 @@ from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job, measure_once
 from synth.models.rows import Rows
 from synth.planning.spending import OneShot, Rounds
-from synth.queries import QueryGroup, QuerySet, Single
+from synth.queries import QuerySet, Single
 from synth.table import store_numbers
 
 SEARCH_SEED = 0
@@ -76,14 +76,14 @@ class RowsLearner:
 def combine(measurements: Sequence[Measurement], rows: int) -> tuple[QuerySet, Floats, Floats]:
     """All measurements of each query as one, by their precision: queries, fractions and their noise.
 
-    The noise is infinite for queries of a group that were never measured.
+    The noise is infinite for queries of a block that were never measured.
     """
-    queries = QuerySet(dict.fromkeys(_group_of(m.query) for m in measurements))
-    start = dict(zip(queries.groups, queries.offsets, strict=False))
+    queries = QuerySet(dict.fromkeys(m.block for m in measurements))
+    start = dict(zip(queries.blocks, queries.offsets, strict=False))
     precision, weighted = np.zeros(queries.size), np.zeros(queries.size)
     for measurement in merge_repeated(measurements):
         query = measurement.query
-        first = start[_group_of(query)] + (query.index if isinstance(query, Single) else 0)
+        first = start[measurement.block] + (query.index if isinstance(query, Single) else 0)
         weight = max(measurement.sigma, EXACT) ** -2
         precision[first : first + query.size] += weight
         weighted[first : first + query.size] += weight * measurement.values
@@ -92,7 +92,3 @@ def combine(measurements: Sequence[Measurement], rows: int) -> tuple[QuerySet, F
     counts[measured] = weighted[measured] / precision[measured]
     sigmas[measured] = precision[measured] ** -0.5
     return queries, counts / rows, sigmas / rows
-
-
-def _group_of(query: QueryGroup | Single) -> QueryGroup:
-    return query.group if isinstance(query, Single) else query

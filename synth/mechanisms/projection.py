@@ -25,7 +25,7 @@ from synth.models.generators import Generator
 from synth.models.product import ProductMixture
 from synth.models.relaxed import RelaxedRows
 from synth.planning.spending import OneShot, Plan
-from synth.queries import QueryGroup, QuerySet, Single
+from synth.queries import QueryBlock, QuerySet, Single
 
 STEPS_PER_REPORT = 50
 BAND = 1.0
@@ -273,33 +273,29 @@ def _least_noise(measurements: Sequence[Measurement]) -> float:
 def _without_the_unmeasured(
     measurements: Sequence[Measurement],
 ) -> tuple[list[Measurement], QuerySet]:
-    """Groups of which single queries were measured are cut down to these, where they can be."""
-    singles: dict[QueryGroup, list[int]] = {}
+    """Blocks of which single queries were measured are cut down to these, where they can be."""
+    singles: dict[QueryBlock, list[int]] = {}
     for measurement in measurements:
         query = measurement.query
-        if isinstance(query, Single) and not query.group.is_whole:
-            singles.setdefault(query.group, []).append(query.index)
-    smaller = {group: group.only(indices) for group, indices in singles.items()}
+        if isinstance(query, Single) and not query.block.is_whole:
+            singles.setdefault(query.block, []).append(query.index)
+    smaller = {block: block.only(indices) for block, indices in singles.items()}
     place = {
-        Single(group, index): Single(smaller[group], position)
-        for group, indices in singles.items()
+        Single(block, index): Single(smaller[block], position)
+        for block, indices in singles.items()
         for position, index in enumerate(indices)
     }
     found = [replace(m, query=place[m.query]) if m.query in place else m for m in measurements]
-    return found, QuerySet(dict.fromkeys(_group_of(m.query) for m in found))
-
-
-def _group_of(query: QueryGroup | Single) -> QueryGroup:
-    return query.group if isinstance(query, Single) else query
+    return found, QuerySet(dict.fromkeys(m.block for m in found))
 
 
 def _positions(queries: QuerySet, measurements: Sequence[Measurement]) -> torch.Tensor:
-    """Where each measured value is among all answers of the groups it belongs to."""
-    start = dict(zip(queries.groups, queries.offsets, strict=False))
+    """Where each measured value is among all answers of the blocks it belongs to."""
+    start = dict(zip(queries.blocks, queries.offsets, strict=False))
     return torch.as_tensor(
         np.concatenate(
             [
-                start[_group_of(m.query)]
+                start[m.block]
                 + (
                     np.array([m.query.index])
                     if isinstance(m.query, Single)

@@ -43,7 +43,7 @@ def screen_public_data(
     """
     support = Support.of(public)
     covered = QuerySet(
-        group for group in queries.groups if support.domain.size_of.keys() >= set(group.attributes)
+        block for block in queries.blocks if support.domain.size_of.keys() >= set(block.attributes)
     )
     found = door.best_mixture(
         covered,

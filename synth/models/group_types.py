@@ -94,7 +94,7 @@ class GroupTypes:
 
     def answer(self, queries: QuerySet) -> Answers:
         """Answers per group. Their error depends on what was not measured, so none is stated."""
-        refuse_rows(queries.groups)
+        refuse_rows(queries.blocks)
         return Answers(queries.on_group_types(self).numpy())
 
     def sizes(self) -> torch.Tensor:

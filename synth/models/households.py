@@ -29,7 +29,7 @@ class Households:
 
     def answer(self, queries: QuerySet) -> Answers:
         """Answers per group. Their error depends on what was not measured, so none is stated."""
-        refuse_rows(queries.groups)
+        refuse_rows(queries.blocks)
         return self.mixture.answer(queries)
 
     def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:

@@ -83,12 +83,12 @@ class NoisyMarginals:
     def answer(self, queries: QuerySet) -> Answers:
         """Answers as fractions with standard errors. Unbiased, so small ones may be negative."""
         values, errors, count_errors = [], [], []
-        for group in queries.groups:
-            estimate = self._marginal(group.attributes)
+        for block in queries.blocks:
+            estimate = self._marginal(block.attributes)
             fractions = estimate.counts.ravel() / self.rows
             values.append(fractions)
             errors.append(self._fraction_errors(fractions, estimate))
-            count_errors.append(np.full(group.size, math.sqrt(estimate.variance)))
+            count_errors.append(np.full(block.size, math.sqrt(estimate.variance)))
         return Answers(np.concatenate(values), np.concatenate(errors), np.concatenate(count_errors))
 
     def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:

@@ -99,13 +99,13 @@ class CrossTables:
     def of(cls, codes: NDArray[np.int64], mixture: "ProductMixture") -> Self:
         """The tables of some rows."""
         rows = codes.shape[1]
-        groups = choose_tables(mixture.domain, rows)
-        counter = Marginal.counter(groups)
+        blocks = choose_tables(mixture.domain, rows)
+        counter = Marginal.counter(blocks)
         counter.add(dict(zip(mixture.domain.names, codes, strict=True)))
-        expected = mixture.answer(QuerySet(groups)).values * rows
+        expected = mixture.answer(QuerySet(blocks)).values * rows
         weight = (expected >= MIN_EXPECTED).astype(np.float32)
         excess = weight * (np.concatenate(counter.totals()) - expected)
-        return cls(_addresses(groups, mixture.domain), weight, excess.astype(np.float32))
+        return cls(_addresses(blocks, mixture.domain), weight, excess.astype(np.float32))
 
     def having(self, attribute: int) -> int:
         """How many tables have an attribute."""
@@ -163,12 +163,12 @@ def _affordable(sizes: Sequence[int], order: int, *, max_tables: int) -> int:
     return len(sizes)
 
 
-def _addresses(groups: Sequence[Marginal], domain: Domain) -> list[Addresses]:
-    offsets = QuerySet(groups).offsets[:-1].astype(np.float64)
-    strides = np.zeros((len(domain.names), len(groups)))
-    for table, group in enumerate(groups):
+def _addresses(blocks: Sequence[Marginal], domain: Domain) -> list[Addresses]:
+    offsets = QuerySet(blocks).offsets[:-1].astype(np.float64)
+    strides = np.zeros((len(domain.names), len(blocks)))
+    for table, block in enumerate(blocks):
         stride = 1
-        for name, size in zip(reversed(group.attributes), reversed(group.sizes), strict=True):
+        for name, size in zip(reversed(block.attributes), reversed(block.sizes), strict=True):
             strides[domain.names.index(name), table] = stride
             stride *= size
     having = [np.flatnonzero(of_attribute) for of_attribute in strides]

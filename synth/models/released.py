@@ -91,8 +91,8 @@ class ReleasedModel:
         queries = compile_workload(workload, self.schema)
         answers = self.model.answer(queries)
         return AnswerTable(
-            items=[group.name for group in queries.groups for _ in range(group.size)],
-            queries=[label for group in queries.groups for label in group.labels(self.schema)],
+            items=[block.name for block in queries.blocks for _ in range(block.size)],
+            queries=[label for block in queries.blocks for label in block.labels(self.schema)],
             fractions=answers.values / self._wholes(queries),
             counts=answers.values * self.rows,
             standard_errors=answers.standard_errors,
@@ -101,9 +101,9 @@ class ReleasedModel:
 
     def _wholes(self, queries: QuerySet) -> NDArray[np.float64]:
         """What each fraction is a part of, per row: one, or what the model says there is."""
-        wholes = {group.whole for group in queries.groups if group.whole is not None}
+        wholes = {block.whole for block in queries.blocks if block.whole is not None}
         counted = {whole: self.model.answer(QuerySet([whole])).values[0] for whole in wholes}
-        each = [1.0 if group.whole is None else counted[group.whole] for group in queries.groups]
+        each = [1.0 if block.whole is None else counted[block.whole] for block in queries.blocks]
         return np.repeat(each, np.diff(queries.offsets))
 
     def sample(self, rows: int, seed: int) -> Chunk:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scrim.spec.mechanism import Aim
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.candidates import smallest_below
 from synth.planning.graphical import model_bytes, refuse_without_room
 from synth.planning.pace import one_by_one, pace_of
@@ -11,12 +11,12 @@ from synth.planning.rounds import plan_rounds
 from synth.planning.spending import Rounds, Setting
 
 
-def choose_measured(spec: Aim, setting: Setting) -> Sequence[Group]:
+def choose_measured(spec: Aim, setting: Setting) -> Sequence[Block]:
     """All marginals below the asked ones: the rounds find out which are worth their noise."""
     return smallest_below(setting)
 
 
-def plan(spec: Aim, measured: Sequence[Group], setting: Setting) -> Rounds:
+def plan(spec: Aim, measured: Sequence[Block], setting: Setting) -> Rounds:
     """A share for the one-way marginals, and the rest for at most 16 rounds for each column."""
     refuse_without_room(spec, measured, setting)
     return plan_rounds(
@@ -27,6 +27,6 @@ def plan(spec: Aim, measured: Sequence[Group], setting: Setting) -> Rounds:
     )
 
 
-def memory_bytes(spec: Aim, measured: Sequence[Group], setting: Setting) -> int:
+def memory_bytes(spec: Aim, measured: Sequence[Block], setting: Setting) -> int:
     """The tables of the model, and what it answers."""
     return model_bytes(spec, measured, setting)

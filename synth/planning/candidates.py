@@ -11,8 +11,8 @@ from bisect import bisect_right
 from itertools import accumulate
 
 from scrim.spec.budget import rho_of_units
-from scrim.spec.workload import Group, Groups, MarginalGroup
-from scrim.spec.workload.groups import MAX_COMBINATIONS, Below
+from scrim.spec.workload import Block, Blocks, MarginalBlock
+from scrim.spec.workload.blocks import MAX_COMBINATIONS, Below
 from scrim.spec.workload.marginals import MAX_ORDER
 from synth.planning.spending import Setting
 
@@ -28,39 +28,39 @@ MAX_MEASURED = 500_000
 """More queries than this take a fit too long, whatever they promise."""
 
 
-def by_forecast_error(setting: Setting, *, highest: int = MAX_ORDER) -> list[Group]:
-    """One-way marginals and those of the best order, below the asked ones; other groups as asked."""
+def by_forecast_error(setting: Setting, *, highest: int = MAX_ORDER) -> list[Block]:
+    """One-way marginals and those of the best order, below the asked ones; other blocks as asked."""
     marginals, others = setting.asked.marginals, setting.asked.others
     if not marginals:
         return others
-    highest = min(highest, max(len(group.attributes) for group in marginals))
+    highest = min(highest, max(len(block.attributes) for block in marginals))
     choices = [below for k in range(1, highest + 1) if (below := setting.asked.below(k)).names]
     affordable = [choice for choice in choices if choice.queries <= MAX_MEASURED]
     best = min(affordable or choices[:1], key=lambda choice: forecast(marginals, choice, setting))
-    return [*best.groups, *others]
+    return [*best.blocks, *others]
 
 
-def as_asked(setting: Setting) -> list[Group]:
+def as_asked(setting: Setting) -> list[Block]:
     """What is asked, and the one-way marginals below it; other orders where that is too much to fit."""
     asked = setting.asked.below(MAX_ORDER)
     if asked.queries > MAX_MEASURED:
         return by_forecast_error(setting)
-    return [*asked.groups, *setting.asked.others]
+    return [*asked.blocks, *setting.asked.others]
 
 
-def smallest_pairs(setting: Setting) -> list[Group]:
+def smallest_pairs(setting: Setting) -> list[Block]:
     """The pairs below the asked marginals, the smallest first, as many as a fit can take.
 
-    Of marginals about single columns, these; other groups as asked.
+    Of marginals about single columns, these; other blocks as asked.
     """
     return [*_smallest(pairs_below(setting.asked)), *setting.asked.others]
 
 
-def smallest_below(setting: Setting) -> list[Group]:
+def smallest_below(setting: Setting) -> list[Block]:
     """All marginals below the asked ones (their downward closure), the smallest first, as many as a
-    fit can take; other groups as asked. High orders are left out where there are too many.
+    fit can take; other blocks as asked. High orders are left out where there are too many.
     """
-    highest = max((len(group.attributes) for group in setting.asked.marginals), default=0)
+    highest = max((len(block.attributes) for block in setting.asked.marginals), default=0)
     below: dict[tuple[str, ...], int] = {}
     for order in range(1, highest + 1):
         further = setting.asked.below(order)
@@ -70,28 +70,28 @@ def smallest_below(setting: Setting) -> list[Group]:
     return [*_smallest(below), *setting.asked.others]
 
 
-def _smallest(sizes: dict[tuple[str, ...], int]) -> list[MarginalGroup]:
+def _smallest(sizes: dict[tuple[str, ...], int]) -> list[MarginalBlock]:
     """Of marginals with their sizes, the smallest, as many as a fit can take; at least one."""
     ordered = sorted(sizes, key=sizes.__getitem__)
     kept = bisect_right(list(accumulate(map(sizes.__getitem__, ordered))), MAX_MEASURED)
-    return [MarginalGroup(names) for names in ordered[: max(1, kept)]]
+    return [MarginalBlock(names) for names in ordered[: max(1, kept)]]
 
 
-def pairs_below(asked: Groups) -> dict[tuple[str, ...], int]:
+def pairs_below(asked: Blocks) -> dict[tuple[str, ...], int]:
     """Every pair of columns that some asked marginal contains; of single columns, these. With sizes."""
     below = asked.below(2)
     sizes = dict(zip(below.names, below.sizes, strict=True))
     return {names: size for names, size in sizes.items() if len(names) == 2} or sizes
 
 
-def forecast(asked: list[MarginalGroup], measured: Below, setting: Setting) -> float:
+def forecast(asked: list[MarginalBlock], measured: Below, setting: Setting) -> float:
     """The expected sum of absolute errors over the cells of an asked marginal."""
     order = max(map(len, measured.names))
     missed = [
-        MISSED * MISSED_BY_NEXT ** (order - 1) if len(group.attributes) > order else 0.0
-        for group in asked
+        MISSED * MISSED_BY_NEXT ** (order - 1) if len(block.attributes) > order else 0.0
+        for block in asked
     ]
-    last = MarginalGroup(measured.names[-1])
+    last = MarginalBlock(measured.names[-1])
     l2_squared = last.sensitivity(setting.schema, setting.protection).l2_squared
     share = rho_of_units(setting.units) / len(measured.names)
     sigma = math.sqrt(max(1, l2_squared) / (2 * share))

@@ -13,7 +13,7 @@ from scrim.spec.mechanism import Auto, MechanismSpec
 from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease, ReleaseSpec
 from scrim.spec.schema import Schema
-from synth.planning.plan import ReleasePlan, list_queries, plan, refuse_large_groups
+from synth.planning.plan import ReleasePlan, list_queries, plan, refuse_large_blocks
 from synth.planning.ranking import Candidate, rank
 from synth.planning.spending import Draws, OneShot, Setting
 
@@ -51,7 +51,7 @@ def resolve(
     # What no mechanism can answer is refused once, and not by each of them.
     if queries.asked.unbinned is not None:
         raise SpecError(queries.asked.unbinned)
-    refuse_large_groups(schema, queries.asked)
+    refuse_large_blocks(schema, queries.asked)
     setting = Setting(schema, protection, units, asked.expected_rows, queries.asked)
     ranking = rank(auto, setting, has_public_data=public is not None)
     refused: list[PassedOver] = []
@@ -115,12 +115,12 @@ def _in_words(planned: ReleasePlan, rows: int) -> str:
     """What the mechanism makes of the budget and the declared number of rows."""
     spending, measured = planned.spending, len(planned.measured)
     if isinstance(spending, OneShot):
-        does = f"it measures {measured:,} groups of queries once"
+        does = f"it measures {measured:,} blocks of queries once"
     elif isinstance(spending, Draws):
         does = f"it draws {spending.per_round:,} queries in each of {len(spending.prices):,} rounds"
     else:
         does = (
-            f"it measures {spending.per_round:,} of {measured:,} groups of queries in each of "
+            f"it measures {spending.per_round:,} of {measured:,} blocks of queries in each of "
             f"{spending.rounds:,} rounds"
         )
     return f"with this budget and about {rows:,} rows, {does}"

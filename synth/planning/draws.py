@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from scrim.spec.budget import rho_of_units
 from scrim.spec.errors import SpecError
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.memory import DOUBLE, queries_of
 from synth.planning.spending import Draws, Setting
 
@@ -57,6 +57,6 @@ def _refuse_if_nothing_is_left(units: int, rounds: int, per_round: int) -> None:
         )
 
 
-def regret_bytes(measured: Sequence[Group], setting: Setting) -> int:
+def regret_bytes(measured: Sequence[Block], setting: Setting) -> int:
     """What a query player holds for every query."""
     return DOUBLE * REGRET_COPIES * queries_of(measured, setting.schema)

@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 
 from scrim.spec.mechanism import DualQuery
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.draws import growing_draws, regret_bytes, rounds_at
 from synth.planning.spending import Draws, Setting
 
 
-def choose_measured(spec: DualQuery, setting: Setting) -> Sequence[Group]:
+def choose_measured(spec: DualQuery, setting: Setting) -> Sequence[Block]:
     """What is asked."""
     return setting.asked
 
 
-def plan(spec: DualQuery, measured: Sequence[Group], setting: Setting) -> Draws:
+def plan(spec: DualQuery, measured: Sequence[Block], setting: Setting) -> Draws:
     """A draw after t rounds costs t^2 times one after the first."""
     rounds = spec.rounds or rounds_at(spec.rate, spec.samples, setting)
     return growing_draws(rounds, spec.samples, setting.units)
 
 
-def memory_bytes(spec: DualQuery, measured: Sequence[Group], setting: Setting) -> int:
+def memory_bytes(spec: DualQuery, measured: Sequence[Block], setting: Setting) -> int:
     """What the query player compares, for every query; the records are few."""
     return regret_bytes(measured, setting)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from scrim.spec.budget import rho_of_units
 from scrim.spec.mechanism import Fem
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.draws import even_draws, regret_bytes
 from synth.planning.spending import Draws, Setting
 
@@ -13,12 +13,12 @@ FEM_ROUNDS, FEM_ROUNDS_PER_SIGNAL = 100, 2.4
 """At most so many rounds, and so many for the square root of n sqrt(rho) (docs/defaults.md)."""
 
 
-def choose_measured(spec: Fem, setting: Setting) -> Sequence[Group]:
+def choose_measured(spec: Fem, setting: Setting) -> Sequence[Block]:
     """What is asked."""
     return setting.asked
 
 
-def plan(spec: Fem, measured: Sequence[Group], setting: Setting) -> Draws:
+def plan(spec: Fem, measured: Sequence[Block], setting: Setting) -> Draws:
     """Every selection gets an equal part."""
     signal = setting.rows * math.sqrt(rho_of_units(setting.units))
     wanted = round(FEM_ROUNDS_PER_SIGNAL * math.sqrt(signal))
@@ -26,6 +26,6 @@ def plan(spec: Fem, measured: Sequence[Group], setting: Setting) -> Draws:
     return even_draws(rounds, spec.per_round, setting.units)
 
 
-def memory_bytes(spec: Fem, measured: Sequence[Group], setting: Setting) -> int:
+def memory_bytes(spec: Fem, measured: Sequence[Block], setting: Setting) -> int:
     """What the query player compares, for every query; the records are few."""
     return regret_bytes(measured, setting)

@@ -9,7 +9,7 @@ from scrim.spec.mechanism import AdaptiveSpec, MechanismSpec
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.choice import Resolved
 from synth.planning.pace import count_candidates
 from synth.planning.plan import ReleasePlan
@@ -82,22 +82,22 @@ def _sigma(release: ReleaseSpec, planned: ReleasePlan, subject: Subject) -> floa
     """The noise scale D2 / sqrt(2 rho) of a measurement; the largest, where they differ."""
     if isinstance(planned.spending, Draws):
         return None  # no count is measured
-    # Many groups are alike: each pair of sensitivity and price is computed once.
+    # Many blocks are alike: each pair of sensitivity and price is computed once.
     found = set()
-    for position, group in enumerate(planned.measured):
+    for position, block in enumerate(planned.measured):
         if isinstance(planned.spending, OneShot):
             units, singly = planned.spending.measure[position], False
         else:
             units = planned.spending.measure
-            singly = _is_measured_singly(group, release.mechanism)
-        moved = group.sensitivity(subject.schema, subject.protection)
+            singly = _is_measured_singly(block, release.mechanism)
+        moved = block.sensitivity(subject.schema, subject.protection)
         found.add((moved.linf**2 if singly else moved.l2_squared, units))
     return math.sqrt(max(squared / (2 * rho_of_units(units)) for squared, units in found))
 
 
-def _is_measured_singly(group: Group, mechanism: MechanismSpec) -> bool:
+def _is_measured_singly(block: Block, mechanism: MechanismSpec) -> bool:
     by_query = isinstance(mechanism, AdaptiveSpec) and mechanism.select == "queries"
-    return by_query or not group.is_whole
+    return by_query or not block.is_whole
 
 
 def _warnings(release: ReleaseSpec, planned: ReleasePlan) -> list[str]:
@@ -127,13 +127,13 @@ def _warnings(release: ReleaseSpec, planned: ReleasePlan) -> list[str]:
     return warnings
 
 
-def _warnings_of_rounds(release: ReleaseSpec, measured: list[Group], spending: Rounds) -> list[str]:
+def _warnings_of_rounds(release: ReleaseSpec, measured: list[Block], spending: Rounds) -> list[str]:
     """What rounds leave out, and what they need not measure."""
     warnings = []
     known, most = set(spending.public), spending.rounds * spending.per_round
-    moved = [group for group in measured if group not in known]
+    moved = [block for block in measured if block not in known]
     public = len(measured) - len(moved)
-    singly = any(_is_measured_singly(group, release.mechanism) for group in moved)
+    singly = any(_is_measured_singly(block, release.mechanism) for block in moved)
     if most < len(moved) and not singly:
         warnings.append(
             f"at most {most} of {len(moved)} marginals are measured; the others are answered "
@@ -151,7 +151,7 @@ def _warnings_of_groups(planned: ReleasePlan, subject: Subject) -> list[str]:
     """Where the unit is a person, only that person's rows are protected, not the columns of groups."""
     if subject.protection.unit != "person" or not isinstance(subject.schema, LinkedSchema):
         return []
-    asked = {name for group in (*planned.asked, *planned.measured) for name in group.attributes}
+    asked = {name for block in (*planned.asked, *planned.measured) for name in block.attributes}
     if not asked & set(subject.schema.group_attributes):
         return []
     return [

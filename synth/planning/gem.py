@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scrim.spec.mechanism import GenerativeSpec, Rap, RapSoftmax
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.mixture import choose_pairs, fitted_in_rounds_bytes
 from synth.planning.pace import Pace, one_by_one, pace_of
 from synth.planning.rounds import plan_rounds
@@ -12,21 +12,21 @@ from synth.planning.spending import Rounds, Setting
 Spec = GenerativeSpec | Rap | RapSoftmax
 
 
-def choose_measured(spec: Spec, setting: Setting) -> Sequence[Group]:
+def choose_measured(spec: Spec, setting: Setting) -> Sequence[Block]:
     """Pairs, where they are worth their noise."""
     return choose_pairs(setting)
 
 
-def pace(spec: Spec, measured: Sequence[Group], setting: Setting) -> Pace:
+def pace(spec: Spec, measured: Sequence[Block], setting: Setting) -> Pace:
     """As many rounds as there are marginals worth a measurement."""
     return pace_of(spec, measured, setting, default=one_by_one(spec, measured, setting))
 
 
-def plan(spec: Spec, measured: Sequence[Group], setting: Setting) -> Rounds:
+def plan(spec: Spec, measured: Sequence[Block], setting: Setting) -> Rounds:
     """A share for the one-way marginals, and the rest for the rounds."""
     return plan_rounds(spec, measured, setting, pace=pace(spec, measured, setting))
 
 
-def memory_bytes(spec: Spec, measured: Sequence[Group], setting: Setting) -> int:
+def memory_bytes(spec: Spec, measured: Sequence[Block], setting: Setting) -> int:
     """What is fitted, and what the rounds keep."""
     return fitted_in_rounds_bytes(spec, measured, setting, pace=pace(spec, measured, setting))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scrim.spec.mechanism import GemPlus
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.candidates import smallest_pairs
 from synth.planning.mixture import fitted_in_rounds_bytes
 from synth.planning.pace import Pace, columns_of, one_by_one, pace_of
@@ -14,12 +14,12 @@ MEASUREMENTS_PER_COLUMN = 8
 """Half of AIM's: every round measures several marginals."""
 
 
-def choose_measured(spec: GemPlus, setting: Setting) -> Sequence[Group]:
+def choose_measured(spec: GemPlus, setting: Setting) -> Sequence[Block]:
     """Pairs: the rounds find out which of them are worth their noise."""
     return smallest_pairs(setting)
 
 
-def pace(spec: GemPlus, measured: Sequence[Group], setting: Setting) -> Pace:
+def pace(spec: GemPlus, measured: Sequence[Block], setting: Setting) -> Pace:
     """As many measurements in a round as there are columns: few fits, and no round for one alone.
 
     Where rounds are equal, as many in all as other mixtures have.
@@ -35,11 +35,11 @@ def pace(spec: GemPlus, measured: Sequence[Group], setting: Setting) -> Pace:
     )
 
 
-def plan(spec: GemPlus, measured: Sequence[Group], setting: Setting) -> Rounds:
+def plan(spec: GemPlus, measured: Sequence[Block], setting: Setting) -> Rounds:
     """A share for the one-way marginals, and the rest for the rounds."""
     return plan_rounds(spec, measured, setting, pace=pace(spec, measured, setting))
 
 
-def memory_bytes(spec: GemPlus, measured: Sequence[Group], setting: Setting) -> int:
+def memory_bytes(spec: GemPlus, measured: Sequence[Block], setting: Setting) -> int:
     """What is fitted, and what the rounds keep."""
     return fitted_in_rounds_bytes(spec, measured, setting, pace=pace(spec, measured, setting))

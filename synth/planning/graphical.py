@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import GraphicalSpec
 from scrim.spec.schema import Schema
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.memory import elimination_bytes, graphical_bytes
 from synth.planning.pace import columns_of
 from synth.planning.spending import Setting
 from synth.planning.triangulation import has_room, model_cells, smallest_model
 
 
-def refuse_without_room(spec: GraphicalSpec, measured: Sequence[Group], setting: Setting) -> None:
+def refuse_without_room(spec: GraphicalSpec, measured: Sequence[Block], setting: Setting) -> None:
     """Refuse several marginals in a round, and a limit of cells below the smallest model."""
     if spec.per_round not in (None, 1):
         raise SpecError(
@@ -20,7 +20,7 @@ def refuse_without_room(spec: GraphicalSpec, measured: Sequence[Group], setting:
             "have room beside it; leave per_round out and ask for more rounds"
         )
     sizes = sizes_of([*measured, *setting.asked], setting.schema)
-    smallest = smallest_model([group.attributes for group in measured], sizes)
+    smallest = smallest_model([block.attributes for block in measured], sizes)
     if smallest > spec.max_cells:
         raise SpecError(
             f"a model of the smallest marginal that may be measured has {smallest:,} cells, and "
@@ -29,10 +29,10 @@ def refuse_without_room(spec: GraphicalSpec, measured: Sequence[Group], setting:
         )
 
 
-def model_bytes(spec: GraphicalSpec, measured: Sequence[Group], setting: Setting) -> int:
+def model_bytes(spec: GraphicalSpec, measured: Sequence[Block], setting: Setting) -> int:
     """As many cells as are allowed, or as all candidates together need; and what is answered."""
     sizes = sizes_of([*measured, *setting.asked], setting.schema)
-    sets = [group.attributes for group in measured]
+    sets = [block.attributes for block in measured]
     fits = has_room(sets, sizes, max_cells=spec.max_cells)
     cells = model_cells(sets, sizes) if fits else spec.max_cells
     return graphical_bytes(cells, measured, setting.schema) + elimination_bytes(
@@ -40,7 +40,7 @@ def model_bytes(spec: GraphicalSpec, measured: Sequence[Group], setting: Setting
     )
 
 
-def sizes_of(groups: Sequence[Group], schema: Schema) -> dict[str, int]:
-    """The sizes of all attributes that some groups are about, in the schema's order."""
-    used = set(columns_of(groups))
+def sizes_of(blocks: Sequence[Block], schema: Schema) -> dict[str, int]:
+    """The sizes of all attributes that some blocks are about, in the schema's order."""
+    used = set(columns_of(blocks))
     return {name: size for name, size in schema.sizes.items() if name in used}

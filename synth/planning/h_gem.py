@@ -8,7 +8,7 @@ from itertools import combinations
 from scrim.spec.budget import rho_of_units
 from scrim.spec.mechanism import HierarchicalGem
 from scrim.spec.two_level import LinkedSchema
-from scrim.spec.workload import Group, HierarchicalGroup
+from scrim.spec.workload import Block, HierarchicalBlock
 from scrim.spec.workload.hierarchical import as_linked
 from synth.planning.households import open_levels
 from synth.planning.memory import (
@@ -37,7 +37,7 @@ STANDS_OUT = 5.0
 """How many times its noise an average cell must hold for its table to be worth a measurement."""
 
 
-def choose_measured(spec: HierarchicalGem, setting: Setting) -> Sequence[Group]:
+def choose_measured(spec: HierarchicalGem, setting: Setting) -> Sequence[Block]:
     """What is asked, where its cells stand out from their noise; pairs of its columns, where not.
 
     A household moves counts of groups less than those of individuals, about whom they say much
@@ -45,18 +45,18 @@ def choose_measured(spec: HierarchicalGem, setting: Setting) -> Sequence[Group]:
     """
     if _stands_out(spec, setting):
         return setting.asked
-    pairs = list(dict.fromkeys(pair for group in setting.asked for pair in _pairs_of(group)))
+    pairs = list(dict.fromkeys(pair for block in setting.asked for pair in _pairs_of(block)))
     if setting.protection.unit != "household":
         return pairs
     of_groups = [
         pair
         for pair in pairs
-        if not (isinstance(pair, HierarchicalGroup) and pair.level == "individual")
+        if not (isinstance(pair, HierarchicalBlock) and pair.level == "individual")
     ]
     return of_groups or pairs
 
 
-def pace(spec: HierarchicalGem, measured: Sequence[Group], setting: Setting) -> Pace:
+def pace(spec: HierarchicalGem, measured: Sequence[Block], setting: Setting) -> Pace:
     """Everything once, where cells stand out; where not, what other mixtures measure, or twice that.
 
     The more noise there is, the sooner a fit follows it: fewer rounds are fewer steps.
@@ -76,7 +76,7 @@ def pace(spec: HierarchicalGem, measured: Sequence[Group], setting: Setting) -> 
     return pace_of(spec, measured, setting, default=default)
 
 
-def plan(spec: HierarchicalGem, measured: Sequence[Group], setting: Setting) -> Rounds:
+def plan(spec: HierarchicalGem, measured: Sequence[Block], setting: Setting) -> Rounds:
     """A share for the opening, and the rest for the rounds."""
     return plan_rounds(
         spec,
@@ -87,10 +87,10 @@ def plan(spec: HierarchicalGem, measured: Sequence[Group], setting: Setting) -> 
     )
 
 
-def _rounds_of(worth: int, measured: Sequence[Group], setting: Setting) -> int:
+def _rounds_of(worth: int, measured: Sequence[Block], setting: Setting) -> int:
     # Rounds were studied where a unit moves two cells by one; moving more is like a smaller budget.
     moved = max(
-        group.sensitivity(setting.schema, setting.protection).l2_squared for group in measured
+        block.sensitivity(setting.schema, setting.protection).l2_squared for block in measured
     )
     less = math.sqrt(math.sqrt(max(2, moved) / 2))
     return max(1, round(worth / MEASUREMENTS_PER_ROUND / less))
@@ -107,14 +107,14 @@ def _stands_out(spec: HierarchicalGem, setting: Setting) -> bool:
     measured = max(1, min(worth, candidates))
     rho = rho_of_units(setting.units) * (1 - spec.opening_share) / measured
     ratios = []
-    for group in setting.asked:
-        l2_squared = group.sensitivity(setting.schema, setting.protection).l2_squared
+    for block in setting.asked:
+        l2_squared = block.sensitivity(setting.schema, setting.protection).l2_squared
         sigma = math.sqrt(max(1, l2_squared) / (2 * rho))
-        ratios.append(setting.rows / group.size(setting.schema) / sigma)
+        ratios.append(setting.rows / block.size(setting.schema) / sigma)
     return statistics.median(ratios) > STANDS_OUT
 
 
-def memory_bytes(spec: HierarchicalGem, measured: Sequence[Group], setting: Setting) -> int:
+def memory_bytes(spec: HierarchicalGem, measured: Sequence[Block], setting: Setting) -> int:
     """The network, what it puts out for every place in a group, and the tables made from that."""
     linked = as_linked(setting.schema)
     places, of_groups = linked.max_group_size, set(linked.group_attributes)
@@ -125,8 +125,8 @@ def memory_bytes(spec: HierarchicalGem, measured: Sequence[Group], setting: Sett
     share = min(1.0, planned.rounds * planned.per_round / max(1, len(moved)))
     # Everything public is fitted from the start.
     first = {*open_levels(spec, measured, setting), *(set(measured) - set(moved))}
-    entries = share * sum(_entries_of(group, linked) for group in moved)
-    tables = spec.components * (entries + sum(_entries_of(group, linked) for group in first))
+    entries = share * sum(_entries_of(block, linked) for block in moved)
+    tables = spec.components * (entries + sum(_entries_of(block, linked) for block in first))
     if tables > KEPT_TABLES * MAX_ENTRIES:
         tables = RECOMPUTED_TABLES * MAX_ENTRIES
     plans = min(planned.rounds, KEPT_PLANS) * share * queries_of(measured, linked)
@@ -138,15 +138,15 @@ def memory_bytes(spec: HierarchicalGem, measured: Sequence[Group], setting: Sett
     )
 
 
-def _pairs_of(group: Group) -> Iterable[Group]:
-    if not isinstance(group, HierarchicalGroup) or len(group.attributes) <= 2:
-        return [group]
-    return [HierarchicalGroup(pair, group.level) for pair in combinations(group.attributes, 2)]
+def _pairs_of(block: Block) -> Iterable[Block]:
+    if not isinstance(block, HierarchicalBlock) or len(block.attributes) <= 2:
+        return [block]
+    return [HierarchicalBlock(pair, block.level) for pair in combinations(block.attributes, 2)]
 
 
-def _entries_of(group: Group, schema: LinkedSchema) -> int:
-    of_groups = [schema.sizes[name] for name in group.attributes if name in schema.group_attributes]
-    own = [schema.sizes[name] for name in group.attributes if name not in schema.group_attributes]
+def _entries_of(block: Block, schema: LinkedSchema) -> int:
+    of_groups = [schema.sizes[name] for name in block.attributes if name in schema.group_attributes]
+    own = [schema.sizes[name] for name in block.attributes if name not in schema.group_attributes]
     # Without attributes of individuals, the last one of groups is a factor of its own.
     cells = [math.prod(of_groups)] if own else [math.prod(of_groups[:-1]), *of_groups[-1:]]
     return linked_entries(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from scrim.spec.mechanism import HierarchicalMwem
 from scrim.spec.two_level import LinkedSchema
-from scrim.spec.workload import Group, HierarchicalGroup
+from scrim.spec.workload import Block, HierarchicalBlock
 from scrim.spec.workload.hierarchical import as_linked
 from synth.planning.histogram import refuse_many_cells
 from synth.planning.households import open_levels
@@ -15,12 +15,12 @@ from synth.planning.rounds import plan_rounds
 from synth.planning.spending import Rounds, Setting
 
 
-def choose_measured(spec: HierarchicalMwem, setting: Setting) -> Sequence[Group]:
+def choose_measured(spec: HierarchicalMwem, setting: Setting) -> Sequence[Block]:
     """What is asked."""
     return setting.asked
 
 
-def plan(spec: HierarchicalMwem, measured: Sequence[Group], setting: Setting) -> Rounds:
+def plan(spec: HierarchicalMwem, measured: Sequence[Block], setting: Setting) -> Rounds:
     """A share for the opening, and twenty rounds, where the histogram is small enough."""
     used = columns_of((*setting.asked, *measured))
     cells = count_kinds(used, as_linked(setting.schema))
@@ -43,17 +43,17 @@ def count_kinds(used: Iterable[str], schema: LinkedSchema) -> int:
     return groups * sum(math.comb(kinds + size - 1, size) for size in members)
 
 
-def memory_bytes(spec: HierarchicalMwem, measured: Sequence[Group], setting: Setting) -> int:
+def memory_bytes(spec: HierarchicalMwem, measured: Sequence[Block], setting: Setting) -> int:
     """The weights, their sum over the rounds, and a step's changes; and who is in each multiset."""
     linked = as_linked(setting.schema)
-    groups = (*measured, *setting.asked)
-    used, of_groups = set(columns_of(groups)), set(linked.group_attributes)
+    blocks = (*measured, *setting.asked)
+    used, of_groups = set(columns_of(blocks)), set(linked.group_attributes)
     copies = 6 if spec.output == "average" else 5
     members = DOUBLE * count_kinds(used - of_groups, linked) * linked.max_group_size
     told_apart = {
-        (group.level, tuple(name for name in group.attributes if name not in of_groups))
-        for group in groups
-        if isinstance(group, HierarchicalGroup)
+        (block.level, tuple(name for name in block.attributes if name not in of_groups))
+        for block in blocks
+        if isinstance(block, HierarchicalBlock)
     }
     remembered = min(CACHED_BYTES, 2 * members * len(told_apart))
     return DOUBLE * copies * count_kinds(used, linked) + 3 * members + remembered

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from scrim.spec.errors import DomainTooLarge
 from scrim.spec.mechanism import MECHANISMS, MechanismSpec
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.pace import columns_of
 from synth.planning.spending import Setting
 
@@ -13,7 +13,7 @@ MAX_CELLS = 20_000_000
 """Largest histogram a mechanism keeps in memory (160 MB at eight bytes a cell)."""
 
 
-def refuse_large_table(spec: MechanismSpec, measured: Sequence[Group], setting: Setting) -> None:
+def refuse_large_table(spec: MechanismSpec, measured: Sequence[Block], setting: Setting) -> None:
     """Refuse more combinations of the used columns than a histogram can hold."""
     used = columns_of((*setting.asked, *measured))
     cells = math.prod(setting.schema.sizes[name] for name in used)

@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 
 from scrim.spec.mechanism import AdaptiveSpec
-from scrim.spec.workload import NUMBER_OF_INDIVIDUALS, Group, GroupSizesGroup, HierarchicalGroup
+from scrim.spec.workload import NUMBER_OF_INDIVIDUALS, Block, GroupSizesBlock, HierarchicalBlock
 from scrim.spec.workload.hierarchical import as_linked
 from synth.planning.pace import columns_of
 from synth.planning.spending import Setting
 
 
-def open_levels(spec: AdaptiveSpec, measured: Sequence[Group], setting: Setting) -> Sequence[Group]:
+def open_levels(spec: AdaptiveSpec, measured: Sequence[Block], setting: Setting) -> Sequence[Block]:
     """Individuals, sizes, and every column that some candidate is about at its own level."""
     if not spec.opening_share:
         return []
     of_groups = set(as_linked(setting.schema).group_attributes)
     return [
         NUMBER_OF_INDIVIDUALS,
-        GroupSizesGroup(()),
+        GroupSizesBlock(()),
         *(
-            HierarchicalGroup((name,), "group" if name in of_groups else "individual")
+            HierarchicalBlock((name,), "group" if name in of_groups else "individual")
             for name in columns_of(measured)
         ),
     ]

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 
 MAX_ENTRIES = 2**23
 """Largest table of joint probabilities held at once, in numbers of four bytes: 32 MiB."""
 KEPT_TABLES = 16
 """Where all of them together are larger than this many, they are computed again for the gradient."""
-GROUPS_PER_STEP = 96
+BLOCKS_PER_STEP = 96
 """How many marginals one step on public data looks at: memory and time of a step."""
 KEPT_PLANS = 64
 """For how many sets of marginals it is remembered how a mixture answers them."""
@@ -56,23 +56,23 @@ ANSWER_BYTES = 320
 """A released answer: its names, its figures, and a copy of them in a file."""
 
 
-def queries_of(groups: Iterable[Group], schema: Schema) -> int:
-    """The number of queries of some groups together."""
-    return sum(group.size(schema) for group in groups)
+def queries_of(blocks: Iterable[Block], schema: Schema) -> int:
+    """The number of queries of some blocks together."""
+    return sum(block.size(schema) for block in blocks)
 
 
-def histogram_bytes(groups: Iterable[Group], schema: Schema, *, copies: int) -> int:
-    """One weight for every combination of the attributes in some groups."""
-    used = {name for group in groups for name in group.attributes}
+def histogram_bytes(blocks: Iterable[Block], schema: Schema, *, copies: int) -> int:
+    """One weight for every combination of the attributes in some blocks."""
+    used = {name for block in blocks for name in block.attributes}
     return DOUBLE * copies * math.prod(schema.sizes[name] for name in used)
 
 
-def joint_table_bytes(components: int, groups: Iterable[Group], schema: Schema) -> int:
+def joint_table_bytes(components: int, blocks: Iterable[Block], schema: Schema) -> int:
     """The tables from which a mixture's answers to larger marginals are multiplied.
 
     One- and two-way marginals are multiplied from the probabilities themselves.
     """
-    tables = [table for group in groups for table in group.tables(schema) if len(table) > 2]
+    tables = [table for block in blocks for table in block.tables(schema) if len(table) > 2]
     ordered = [sorted(table.items(), key=lambda axis: axis[1]) for table in tables]
     leading = {tuple(axes[:-1]) for axes in ordered}
     entries = components * sum(math.prod(size for _, size in axes) for axes in leading)
@@ -94,12 +94,12 @@ def network_bytes(components: int, *, latent: int, hidden: Sequence[int], output
     return round(SINGLE * (kept + WEIGHT_COPIES * weights))
 
 
-def rows_bytes(rows: int, schema: Schema, groups: Sequence[Group]) -> int:
+def rows_bytes(rows: int, schema: Schema, blocks: Sequence[Block]) -> int:
     """A table that is searched: its cells and their codes, and the counts of what is measured."""
-    codes = 1 + max((group.table_count(schema) for group in groups), default=0)
+    codes = 1 + max((block.table_count(schema) for block in blocks), default=0)
     cells = rows * len(schema.attributes) * codes
-    predicates = sum(group.size(schema) for group in groups if not group.is_whole)
-    return DOUBLE * (cells + rows * predicates) + BYTES_PER_QUERY * queries_of(groups, schema)
+    predicates = sum(block.size(schema) for block in blocks if not block.is_whole)
+    return DOUBLE * (cells + rows * predicates) + BYTES_PER_QUERY * queries_of(blocks, schema)
 
 
 def drawn_bytes(rows: int, schema: Schema) -> int:
@@ -120,12 +120,12 @@ def linked_entries(*, places: int, order: int, kinds: int, cells: Sequence[int])
     return (2 * order + 5) * places * kinds + 3 * sum(cells)
 
 
-def graphical_bytes(cells: int, measured: Sequence[Group], schema: Schema) -> int:
+def graphical_bytes(cells: int, measured: Sequence[Block], schema: Schema) -> int:
     """The tables of a graphical model's cliques, and what is fitted to the measurements."""
     return DOUBLE * CLIQUE_COPIES * cells + BYTES_PER_QUERY * queries_of(measured, schema)
 
 
-def elimination_bytes(cells: int, asked: Sequence[Group], schema: Schema) -> int:
+def elimination_bytes(cells: int, asked: Sequence[Block], schema: Schema) -> int:
     """What such a model needs to answer what none of its cliques holds."""
     tables = ELIMINATED_TABLES * min(cells, ELIMINATED_ENTRIES)
     return DOUBLE * (tables + ANSWER_COPIES * queries_of(asked, schema))

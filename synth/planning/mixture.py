@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scrim.spec.mechanism import MixtureSpec, NetworkSpec
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.candidates import by_forecast_error
 from synth.planning.memory import (
     BYTES_PER_QUERY,
@@ -20,17 +20,17 @@ from synth.planning.pace import Pace
 from synth.planning.spending import Setting
 
 
-def choose_pairs(setting: Setting) -> list[Group]:
+def choose_pairs(setting: Setting) -> list[Block]:
     """Pairs, where a single measurement would take them or more; one-way marginals open.
 
     Rounds look at every candidate again and again, which takes too long for higher orders, and
     choosing among pairs is as accurate (docs/defaults.md).
     """
     chosen = by_forecast_error(setting, highest=2)
-    return [group for group in chosen if len(group.attributes) > 1] or chosen
+    return [block for block in chosen if len(block.attributes) > 1] or chosen
 
 
-def fitted_once_bytes(spec: MixtureSpec, measured: Sequence[Group], setting: Setting) -> int:
+def fitted_once_bytes(spec: MixtureSpec, measured: Sequence[Block], setting: Setting) -> int:
     """What is fitted, the tables that it is multiplied from, and what it is compared with."""
     return (
         generator_bytes(spec, sum(setting.schema.sizes.values()))
@@ -40,12 +40,12 @@ def fitted_once_bytes(spec: MixtureSpec, measured: Sequence[Group], setting: Set
 
 
 def fitted_in_rounds_bytes(
-    spec: MixtureSpec, measured: Sequence[Group], setting: Setting, *, pace: Pace
+    spec: MixtureSpec, measured: Sequence[Block], setting: Setting, *, pace: Pace
 ) -> int:
     """Every round measures other marginals: products of their own, and plans that are kept."""
     share = min(1.0, pace.rounds * pace.per_round / len(measured))
     plan = DOUBLE * share * queries_of(measured, setting.schema)
-    tables = [table for group in measured for table in group.tables(setting.schema)]
+    tables = [table for block in measured for table in block.tables(setting.schema)]
     widest = sum(max(table.values()) for table in tables)
     factors = 2 * SINGLE * spec.components * share * widest
     extra = round(min(pace.rounds, KEPT_PLANS) * plan + factors)

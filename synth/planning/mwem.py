@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scrim.spec.mechanism import Mwem, Pep
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.histogram import refuse_large_table
 from synth.planning.memory import histogram_bytes
 from synth.planning.pace import DEFAULT_ROUNDS, Pace, pace_of
@@ -11,12 +11,12 @@ from synth.planning.rounds import plan_rounds
 from synth.planning.spending import Rounds, Setting
 
 
-def choose_measured(spec: Mwem | Pep, setting: Setting) -> Sequence[Group]:
+def choose_measured(spec: Mwem | Pep, setting: Setting) -> Sequence[Block]:
     """What is asked."""
     return setting.asked
 
 
-def plan(spec: Mwem | Pep, measured: Sequence[Group], setting: Setting) -> Rounds:
+def plan(spec: Mwem | Pep, measured: Sequence[Block], setting: Setting) -> Rounds:
     """Twenty rounds of one measurement, where the histogram is small enough."""
     refuse_large_table(spec, measured, setting)
     return plan_rounds(
@@ -24,7 +24,7 @@ def plan(spec: Mwem | Pep, measured: Sequence[Group], setting: Setting) -> Round
     )
 
 
-def memory_bytes(spec: Mwem, measured: Sequence[Group], setting: Setting) -> int:
+def memory_bytes(spec: Mwem, measured: Sequence[Block], setting: Setting) -> int:
     """The weights and their sum over the rounds; at the end also its average, if asked for."""
     copies = 3 if spec.output == "average" else 2
     return histogram_bytes([*measured, *setting.asked], setting.schema, copies=copies)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from scrim.spec.errors import SpecError
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.spending import OneShot
 
 
@@ -22,14 +22,14 @@ def divide(units: int, weights: Sequence[Fraction]) -> OneShot:
     return OneShot(measure=shares)
 
 
-def equal_weights(measured: Sequence[Group]) -> list[Fraction]:
-    """The same share for each group."""
+def equal_weights(measured: Sequence[Block]) -> list[Fraction]:
+    """The same share for each block."""
     return [Fraction(1)] * len(measured)
 
 
-def one_way_apart(measured: Sequence[Group], share: float) -> list[Fraction]:
-    """One-way groups share a part of their own: they are few, and everything rests on them."""
-    is_single = [len(group.attributes) == 1 for group in measured]
+def one_way_apart(measured: Sequence[Block], share: float) -> list[Fraction]:
+    """One-way blocks share a part of their own: they are few, and everything rests on them."""
+    is_single = [len(block.attributes) == 1 for block in measured]
     count = Counter(is_single)
     if len(count) == 1:
         return equal_weights(measured)

@@ -8,7 +8,7 @@ from itertools import chain
 from scrim.spec.budget import rho_of_units
 from scrim.spec.mechanism import AdaptiveSpec
 from scrim.spec.schema import Schema
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.spending import Setting
 
 DEFAULT_ROUNDS = 20
@@ -31,7 +31,7 @@ class Pace:
 
 def pace_of(
     spec: AdaptiveSpec,
-    measured: Sequence[Group],
+    measured: Sequence[Block],
     setting: Setting,
     *,
     default: Pace,
@@ -50,7 +50,7 @@ def pace_of(
     return Pace(spec.rounds or rounds, per_round)
 
 
-def count_candidates(spec: AdaptiveSpec, measured: Iterable[Group], schema: Schema) -> int:
+def count_candidates(spec: AdaptiveSpec, measured: Iterable[Block], schema: Schema) -> int:
     """How many things a round can choose among."""
     single = spec.select == "queries"
     return sum(g.size(schema) if single or not g.is_whole else 1 for g in measured)
@@ -65,7 +65,7 @@ def worth_measuring(candidates: int, setting: Setting) -> int:
     return round(ROUNDS_AT_ONE_RHO * math.sqrt(math.sqrt(signal) * candidates / STUDIED_MARGINALS))
 
 
-def one_by_one(spec: AdaptiveSpec, measured: Sequence[Group], setting: Setting) -> Pace:
+def one_by_one(spec: AdaptiveSpec, measured: Sequence[Block], setting: Setting) -> Pace:
     """As many rounds as there are marginals worth a measurement."""
     return Pace(worth_measuring(count_candidates(spec, measured, setting.schema), setting))
 
@@ -75,11 +75,11 @@ def single_queries(setting: Setting) -> int:
     return QUERIES_FOR_A_MARGINAL * worth_measuring(STUDIED_MARGINALS, setting)
 
 
-def are_single(measured: Sequence[Group]) -> bool:
+def are_single(measured: Sequence[Block]) -> bool:
     """Whether candidates are single queries rather than whole tables."""
-    return any(not group.is_whole for group in measured)
+    return any(not block.is_whole for block in measured)
 
 
-def columns_of(groups: Iterable[Group]) -> list[str]:
-    """Every column that some group is about."""
-    return list(dict.fromkeys(chain.from_iterable(group.attributes for group in groups)))
+def columns_of(blocks: Iterable[Block]) -> list[str]:
+    """Every column that some block is about."""
+    return list(dict.fromkeys(chain.from_iterable(block.attributes for block in blocks)))

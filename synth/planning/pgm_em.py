@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scrim.spec.mechanism import PgmEm
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.graphical import model_bytes, refuse_without_room
 from synth.planning.mixture import choose_pairs
 from synth.planning.pace import one_by_one, pace_of
@@ -11,12 +11,12 @@ from synth.planning.rounds import plan_rounds
 from synth.planning.spending import Rounds, Setting
 
 
-def choose_measured(spec: PgmEm, setting: Setting) -> Sequence[Group]:
+def choose_measured(spec: PgmEm, setting: Setting) -> Sequence[Block]:
     """Pairs, where they are worth their noise."""
     return choose_pairs(setting)
 
 
-def plan(spec: PgmEm, measured: Sequence[Group], setting: Setting) -> Rounds:
+def plan(spec: PgmEm, measured: Sequence[Block], setting: Setting) -> Rounds:
     """A share for the one-way marginals, and a round for each marginal worth a measurement."""
     refuse_without_room(spec, measured, setting)
     return plan_rounds(
@@ -27,6 +27,6 @@ def plan(spec: PgmEm, measured: Sequence[Group], setting: Setting) -> Rounds:
     )
 
 
-def memory_bytes(spec: PgmEm, measured: Sequence[Group], setting: Setting) -> int:
+def memory_bytes(spec: PgmEm, measured: Sequence[Block], setting: Setting) -> int:
     """The tables of the model, and what it answers."""
     return model_bytes(spec, measured, setting)

@@ -15,7 +15,7 @@ from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease, ReleaseSpec
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema
-from scrim.spec.workload import NUMBER_OF_GROUPS, Group, Groups, WorkloadItem, expand
+from scrim.spec.workload import NUMBER_OF_GROUPS, Block, Blocks, WorkloadItem, expand
 from synth.planning.alignment import shared_schema
 from synth.planning.histogram import MAX_CELLS
 from synth.planning.memory import ANSWER_BYTES, drawn_bytes, queries_of
@@ -74,8 +74,8 @@ class ReleasePlan:
     """Everything that is decided about a release before the data are touched."""
 
     split: Split
-    asked: Groups
-    measured: list[Group]
+    asked: Blocks
+    measured: list[Block]
     """What the mechanism may measure: its own `measure`, or else its own choice."""
     spending: Plan
     memory_bytes: int | None
@@ -93,8 +93,8 @@ class ReleasePlan:
 class Queries:
     """What a release asks about, and what it names to be measured."""
 
-    asked: Groups
-    named: Groups
+    asked: Blocks
+    named: Blocks
 
 
 def list_queries(release: AskedRelease, schema: Schema) -> Queries:
@@ -123,8 +123,8 @@ def plan(
         _refuse_unbinned(release, schema)
     queries = queries or list_queries(release, schema)
     asked, named = queries.asked, queries.named
-    for groups in (asked, named):
-        refuse_unreadable(groups, mechanism)
+    for blocks in (asked, named):
+        refuse_unreadable(blocks, mechanism)
     split = split_budget(release, schema, protection, units)
     setting = Setting(schema, protection, split.mechanism, release.expected_rows, asked)
     planner = planner_of(mechanism)
@@ -142,7 +142,7 @@ def plan(
     )
 
 
-def _output_bytes(release: ReleaseSpec, schema: Schema, asked: list[Group]) -> int:
+def _output_bytes(release: ReleaseSpec, schema: Schema, asked: list[Block]) -> int:
     rows = 0 if release.rows is None else drawn_bytes(release.rows, schema)
     answers = ANSWER_BYTES * queries_of(asked, schema) if release.outputs.answers else 0
     return rows + answers
@@ -167,9 +167,9 @@ def _refuse_other_levels(mechanism: MechanismSpec, schema: Schema, protection: P
         )
 
 
-def refuse_unreadable(groups: Groups, mechanism: MechanismSpec) -> None:
+def refuse_unreadable(blocks: Blocks, mechanism: MechanismSpec) -> None:
     """Refuse queries about numbers that are not declared in a form the mechanism's model can read."""
-    problem = groups.unbinned or (groups.unaligned if mechanism.needs_bins else None)
+    problem = blocks.unbinned or (blocks.unaligned if mechanism.needs_bins else None)
     if problem is not None:
         raise SpecError(problem)
 
@@ -185,16 +185,16 @@ def refuse_types(items: Iterable[WorkloadItem], mechanism: MechanismSpec) -> Non
 
 
 def _refuse_impossible(
-    release: ReleaseSpec, schema: Schema, asked: list[Group], measured: list[Group]
+    release: ReleaseSpec, schema: Schema, asked: list[Block], measured: list[Block]
 ) -> None:
-    groups = [*asked, *measured]
-    refuse_large_groups(schema, groups)
+    blocks = [*asked, *measured]
+    refuse_large_blocks(schema, blocks)
     if not release.mechanism.releases_rows:
         _refuse_unmeasured(release, asked, measured)
 
 
 def _refuse_unsuited_public_data(
-    release: ReleaseSpec, schema: Schema, public: Schema | None, groups: list[Group]
+    release: ReleaseSpec, schema: Schema, public: Schema | None, blocks: list[Block]
 ) -> None:
     mechanism = release.mechanism
     if not isinstance(mechanism, PublicDataSpec):
@@ -204,7 +204,7 @@ def _refuse_unsuited_public_data(
     if public is None:
         raise SpecError(f"{mechanism.name} needs a public dataset; give public_dataset_id")
     shared = {column.name for column in shared_schema(schema, public).attributes}
-    missing = [name for name in columns_of(groups) if name not in shared]
+    missing = [name for name in columns_of(blocks) if name not in shared]
     if missing and mechanism.needs_public_columns:
         raise SpecError(
             f"{mechanism.name} reweights the public rows, and they lack {', '.join(missing)}; ask "
@@ -214,12 +214,12 @@ def _refuse_unsuited_public_data(
 
 
 def _refuse_empty_screen(
-    release: ReleaseSpec, schema: Schema, public: Schema | None, asked: list[Group]
+    release: ReleaseSpec, schema: Schema, public: Schema | None, asked: list[Block]
 ) -> None:
     if screen_of(release) is None or public is None:
         return
     shared = {column.name for column in shared_schema(schema, public).attributes}
-    if not any(shared.issuperset(group.attributes) for group in asked):
+    if not any(shared.issuperset(block.attributes) for block in asked):
         raise SpecError(
             "the screen compares marginals whose columns are all public, and the workload has none; "
             "leave mechanism.screen out, or ask about such columns"
@@ -238,29 +238,29 @@ def _refuse_unbinned(release: ReleaseSpec, schema: Schema) -> None:
             )
 
 
-def refuse_large_groups(schema: Schema, groups: list[Group]) -> None:
+def refuse_large_blocks(schema: Schema, blocks: list[Block]) -> None:
     """Refuse a table, or a list of predicates, that is too long for any mechanism."""
-    for group in groups:
-        queries = group.size(schema)
+    for block in blocks:
+        queries = block.size(schema)
         if queries > MAX_CELLS:
             raise DomainTooLarge(
-                f"the queries about ({', '.join(group.attributes)}) are {queries:,}, more than "
+                f"the queries about ({', '.join(block.attributes)}) are {queries:,}, more than "
                 f"{MAX_CELLS:,}; name fewer columns, or declare wider bins"
             )
 
 
-def _refuse_unmeasured(release: ReleaseSpec, asked: list[Group], measured: list[Group]) -> None:
+def _refuse_unmeasured(release: ReleaseSpec, asked: list[Block], measured: list[Block]) -> None:
     # One bit per measured marginal: a marginal is covered where its columns have a bit in common.
     holding: dict[str, int] = defaultdict(int)
-    for position, group in enumerate(measured):
-        for name in group.attributes:
+    for position, block in enumerate(measured):
+        for name in block.attributes:
             holding[name] |= 1 << position
-    for group in asked:
+    for block in asked:
         covering = -1
-        for name in group.attributes:
+        for name in block.attributes:
             covering &= holding[name]
         if not covering:
             raise SpecError(
                 f"{release.mechanism.name} answers from its measurements alone, and none covers "
-                f"({', '.join(group.attributes)}); add it to mechanism.measure"
+                f"({', '.join(block.attributes)}); add it to mechanism.measure"
             )

@@ -5,20 +5,20 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from scrim.spec.mechanism import MechanismSpec
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.spending import Plan, Setting
 
 
 class Planner(Protocol):
     """The functions of a file such as synth/planning/aim.py. Each takes its own mechanism's parameters."""
 
-    def choose_measured(self, spec: Any, setting: Setting) -> Sequence[Group]:
+    def choose_measured(self, spec: Any, setting: Setting) -> Sequence[Block]:
         """What to measure for what is asked, where the release does not say."""
 
-    def plan(self, spec: Any, measured: Sequence[Group], setting: Setting) -> Plan:
-        """Divide the budget over the operations on those groups, rounding down; or refuse."""
+    def plan(self, spec: Any, measured: Sequence[Block], setting: Setting) -> Plan:
+        """Divide the budget over the operations on those blocks, rounding down; or refuse."""
 
-    def memory_bytes(self, spec: Any, measured: Sequence[Group], setting: Setting) -> int | None:
+    def memory_bytes(self, spec: Any, measured: Sequence[Block], setting: Setting) -> int | None:
         """About how much memory the fit needs at its peak, beside the program; None if unknown."""
 
 

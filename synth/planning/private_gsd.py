@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scrim.spec.mechanism import PrivateGsd
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.candidates import as_asked
 from synth.planning.memory import rows_bytes
 from synth.planning.one_shot import divide, one_way_apart
@@ -17,12 +17,12 @@ QUERIES_PER_ROUND = 20
 """How many single queries are measured in a round."""
 
 
-def choose_measured(spec: PrivateGsd, setting: Setting) -> Sequence[Group]:
+def choose_measured(spec: PrivateGsd, setting: Setting) -> Sequence[Block]:
     """What is asked: pairs would lose what the rows of a search can hold (docs/defaults.md)."""
     return as_asked(setting)
 
 
-def pace(spec: PrivateGsd, measured: Sequence[Group], setting: Setting) -> Pace:
+def pace(spec: PrivateGsd, measured: Sequence[Block], setting: Setting) -> Pace:
     """As mixtures do; of single queries more, several in a round."""
     if are_single(measured):
         default = Pace(round(single_queries(setting) / QUERIES_PER_ROUND), QUERIES_PER_ROUND)
@@ -31,7 +31,7 @@ def pace(spec: PrivateGsd, measured: Sequence[Group], setting: Setting) -> Pace:
     return pace_of(spec, measured, setting, default=default)
 
 
-def plan(spec: PrivateGsd, measured: Sequence[Group], setting: Setting) -> OneShot | Rounds:
+def plan(spec: PrivateGsd, measured: Sequence[Block], setting: Setting) -> OneShot | Rounds:
     """Rounds, or a single measurement of everything."""
     mode = spec.mode or ("adaptive" if are_single(measured) else "one_shot")
     if mode == "one_shot":
@@ -39,6 +39,6 @@ def plan(spec: PrivateGsd, measured: Sequence[Group], setting: Setting) -> OneSh
     return plan_rounds(spec, measured, setting, pace=pace(spec, measured, setting))
 
 
-def memory_bytes(spec: PrivateGsd, measured: Sequence[Group], setting: Setting) -> int:
+def memory_bytes(spec: PrivateGsd, measured: Sequence[Block], setting: Setting) -> int:
     """The rows, the counts of everything measured, and what each row satisfies."""
     return rows_bytes(spec.rows, setting.schema, measured)

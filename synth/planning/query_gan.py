@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scrim.spec.mechanism import QueryGan
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.draws import growing_draws, regret_bytes, rounds_at
 from synth.planning.memory import SINGLE, joint_table_bytes
 from synth.planning.mixture import choose_pairs, generator_bytes
@@ -17,12 +17,12 @@ KEPT_COMPONENTS = 4000
 """How many product distributions of all generators together are released."""
 
 
-def choose_measured(spec: QueryGan, setting: Setting) -> Sequence[Group]:
+def choose_measured(spec: QueryGan, setting: Setting) -> Sequence[Block]:
     """Pairs, where they are worth their noise."""
     return choose_pairs(setting)
 
 
-def plan(spec: QueryGan, measured: Sequence[Group], setting: Setting) -> Draws | Rounds:
+def plan(spec: QueryGan, measured: Sequence[Block], setting: Setting) -> Draws | Rounds:
     """Draws that cost ever more, or rounds of selecting and measuring."""
     if spec.critic == "measured":
         return plan_rounds(
@@ -36,7 +36,7 @@ def plan(spec: QueryGan, measured: Sequence[Group], setting: Setting) -> Draws |
     return growing_draws(rounds, per_round, setting.units)
 
 
-def memory_bytes(spec: QueryGan, measured: Sequence[Group], setting: Setting) -> int:
+def memory_bytes(spec: QueryGan, measured: Sequence[Block], setting: Setting) -> int:
     """One generator, what is kept of all of them, and what the critics compare."""
     codes = sum(setting.schema.sizes.values())
     return (

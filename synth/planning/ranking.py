@@ -26,7 +26,7 @@ from scrim.spec.mechanism import (
     Screen,
 )
 from scrim.spec.two_level import LinkedSchema
-from scrim.spec.workload import MarginalGroup
+from scrim.spec.workload import MarginalBlock
 from synth.planning import generative_network
 from synth.planning.candidates import pairs_below
 from synth.planning.spending import Setting
@@ -134,7 +134,7 @@ def visibility(setting: Setting) -> float | None:
     pairs = pairs_below(setting.asked)
     if not pairs:
         return None
-    last = MarginalGroup(next(reversed(pairs)))
+    last = MarginalBlock(next(reversed(pairs)))
     l2_squared = last.sensitivity(setting.schema, setting.protection).l2_squared
     sigma = math.sqrt(max(1, l2_squared) * len(pairs) / (2 * rho_of_units(setting.units)))
     cells = sum(pairs.values()) / len(pairs)
@@ -202,15 +202,15 @@ def _for_one_table(auto: Auto, setting: Setting) -> list[Candidate]:
 
 
 def _columns_of(setting: Setting) -> set[str]:
-    return {name for group in setting.asked for name in group.attributes}
+    return {name for block in setting.asked for name in block.attributes}
 
 
 def _is_all_noise(setting: Setting) -> bool:
     """Whether a network would measure single columns, although more is asked."""
     network = GenerativeNetwork(name="generative_network")
     measured = generative_network.choose_measured(network, setting)
-    asks_for_more = any(len(group.attributes) > 1 for group in setting.asked)
-    return asks_for_more and all(len(group.attributes) == 1 for group in measured)
+    asks_for_more = any(len(block.attributes) > 1 for block in setting.asked)
+    return asks_for_more and all(len(block.attributes) == 1 for block in measured)
 
 
 def _single_columns_first(reason: str) -> list[Candidate]:

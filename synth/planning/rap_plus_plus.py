@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scrim.spec.mechanism import RapPlusPlus
-from scrim.spec.workload import Group
+from scrim.spec.workload import Block
 from synth.planning.candidates import by_forecast_error
 from synth.planning.pace import Pace, are_single, one_by_one, pace_of, single_queries
 from synth.planning.rounds import plan_rounds
@@ -13,12 +13,12 @@ RELAXED_ROUNDS = 5
 """Rounds where the release names none: each anneals its soft thresholds from the beginning."""
 
 
-def choose_measured(spec: RapPlusPlus, setting: Setting) -> Sequence[Group]:
+def choose_measured(spec: RapPlusPlus, setting: Setting) -> Sequence[Block]:
     """Marginals of the orders with the least forecast error; all else that is asked, as it is."""
     return by_forecast_error(setting)
 
 
-def pace(spec: RapPlusPlus, measured: Sequence[Group], setting: Setting) -> Pace:
+def pace(spec: RapPlusPlus, measured: Sequence[Block], setting: Setting) -> Pace:
     """Few rounds of many queries, as in the paper."""
     wanted = (
         single_queries(setting)
@@ -29,11 +29,11 @@ def pace(spec: RapPlusPlus, measured: Sequence[Group], setting: Setting) -> Pace
     return pace_of(spec, measured, setting, default=default)
 
 
-def plan(spec: RapPlusPlus, measured: Sequence[Group], setting: Setting) -> Rounds:
+def plan(spec: RapPlusPlus, measured: Sequence[Block], setting: Setting) -> Rounds:
     """A share for single columns, and the rest for the rounds."""
     return plan_rounds(spec, measured, setting, pace=pace(spec, measured, setting))
 
 
-def memory_bytes(spec: RapPlusPlus, measured: Sequence[Group], setting: Setting) -> None:
+def memory_bytes(spec: RapPlusPlus, measured: Sequence[Block], setting: Setting) -> None:
     """Unknown."""
     return

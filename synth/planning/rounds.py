@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import AdaptiveSpec
-from scrim.spec.workload import Group, MarginalGroup, TreeGroup
+from scrim.spec.workload import Block, MarginalBlock, TreeBlock
 from synth.planning.pace import Pace, columns_of
 from synth.planning.spending import AnnealedRounds, Rounds, Setting
 
@@ -16,11 +16,11 @@ OPENING_LEVELS = 5
 
 def plan_rounds(
     spec: AdaptiveSpec,
-    measured: Sequence[Group],
+    measured: Sequence[Block],
     setting: Setting,
     *,
     pace: Pace,
-    first: Sequence[Group] | None = None,
+    first: Sequence[Block] | None = None,
 ) -> Rounds:
     """Divide over T k selections and measurements, which the paper's theorem 1 forgets to do.
 
@@ -55,24 +55,24 @@ def plan_rounds(
 
 
 def _every_column(
-    spec: AdaptiveSpec, measured: Sequence[Group], setting: Setting
-) -> Sequence[Group]:
+    spec: AdaptiveSpec, measured: Sequence[Block], setting: Setting
+) -> Sequence[Block]:
     """The distribution of every column that some candidate is about, if the opening has a share."""
     if not spec.opening_share:
         return []
     return [
-        MarginalGroup((name,))
+        MarginalBlock((name,))
         if name in setting.schema.sizes
-        else TreeGroup((name,), OPENING_LEVELS)
+        else TreeBlock((name,), OPENING_LEVELS)
         for name in columns_of(measured)
     ]
 
 
-def is_moved(group: Group, setting: Setting) -> bool:
+def is_moved(block: Block, setting: Setting) -> bool:
     """Whether some unit can change its counts; if none can, they are public."""
-    return group.sensitivity(setting.schema, setting.protection).l2_squared > 0
+    return block.sensitivity(setting.schema, setting.protection).l2_squared > 0
 
 
-def moved_of(groups: Sequence[Group], setting: Setting) -> list[Group]:
+def moved_of(blocks: Sequence[Block], setting: Setting) -> list[Block]:
     """Those that some unit can change."""
-    return [group for group in groups if is_moved(group, setting)]
+    return [block for block in blocks if is_moved(block, setting)]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
-from scrim.spec.workload import Group, Groups
+from scrim.spec.workload import Block, Blocks
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Setting:
     """The mechanism's budget, in units of 1e-12 rho."""
     rows: int
     """About how many rows there are, as declared."""
-    asked: Groups
+    asked: Blocks
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,17 @@ class OneShot:
     """A plan in which everything is measured once."""
 
     measure: tuple[int, ...]
-    """Units for measuring each group."""
+    """Units for measuring each block."""
 
 
 @dataclass(frozen=True)
 class Rounds:
     """A plan of T rounds of k selections and k measurements."""
 
-    public: tuple[Group, ...]
-    """Groups whose counts no unit can move: they are read once, before the first round, for nothing."""
-    opened: tuple[Group, ...]
-    """Groups about single columns that are measured once, before the first round."""
+    public: tuple[Block, ...]
+    """Blocks whose counts no unit can move: they are read once, before the first round, for nothing."""
+    opened: tuple[Block, ...]
+    """Blocks about single columns that are measured once, before the first round."""
     opening: int
     """Units for measuring each of them."""
     rounds: int

@@ -95,11 +95,11 @@ class Search:
         largest true count in a cell without public rows is the lower bound, and leaves that room.
         """
         marginals = [
-            (group.attributes, torch.from_numpy(counts / self._rows))
-            for group, counts in zip(
-                self._queries.groups, self._queries.split(self._true), strict=True
+            (block.attributes, torch.from_numpy(counts / self._rows))
+            for block, counts in zip(
+                self._queries.blocks, self._queries.split(self._true), strict=True
             )
-            if isinstance(group, Marginal)
+            if isinstance(block, Marginal)
         ]
         for _ in range(ROUNDS):
             before = self.upper
@@ -217,8 +217,8 @@ class Search:
         self._cuts += queries
 
     def _rows_matching(self, query: int) -> Counts:
-        group, position = self._queries.locate(query)
-        matching: Counts = self._queries.groups[group].matching(position, self._support).numpy()
+        block, position = self._queries.locate(query)
+        matching: Counts = self._queries.blocks[block].matching(position, self._support).numpy()
         return matching
 
     @staticmethod

@@ -22,7 +22,7 @@ from synth.privacy import noise
 from synth.privacy.accountant import Accountant
 from synth.privacy.mixture import GAP, best_mixture_error
 from synth.privacy.noise import FIXED_POINT
-from synth.queries import QueryGroup, QuerySet, Single
+from synth.queries import QueryBlock, QuerySet, Single
 from synth.table import Table
 
 Counts = NDArray[np.int64]
@@ -41,7 +41,7 @@ class Vault:
         self._journal = journal
         self._recorded = deque(journal.operations())
         self._accountant = Accountant(budget, spent=sum(o.price for o in self._recorded))
-        self._true_counts: dict[QueryGroup, Counts] = {}
+        self._true_counts: dict[QueryBlock, Counts] = {}
         self.used = 0
         self.measurements: list[Measurement] = []
 
@@ -56,8 +56,8 @@ class Vault:
         done = self._perform("rows", "", sampler, self._true_row_count)
         return RowCount(max(1, int(done.values[0])), done.scale)
 
-    def measure(self, query: QueryGroup | Single, *, budget: int) -> Measurement:
-        """Counts of a group, or of one query, with discrete Gaussian noise."""
+    def measure(self, query: QueryBlock | Single, *, budget: int) -> Measurement:
+        """Counts of a block, or of one query, with discrete Gaussian noise."""
         sampler = noise.gaussian(query.sensitivity(self.protection).l2_squared, budget=budget)
         done = self._perform("measure", query.name, sampler, lambda: self._true(query))
         self.measurements.append(Measurement(query, done.values, done.scale))
@@ -88,11 +88,11 @@ class Vault:
         return [int(i) for i in self._perform("select", asked, sampler, true_scores).values]
 
     def _largest_error(self, queries: QuerySet, starts: Counts) -> tuple[int, Score]:
-        """Scores in units of sensitivity: that of a group's largest error is that of one query.
+        """Scores in units of sensitivity: that of a block's largest error is that of one query.
 
-        Where groups differ, scores are divided by it (docs/privacy.md, section 3), in whole numbers.
+        Where blocks differ, scores are divided by it (docs/privacy.md, section 3), in whole numbers.
         """
-        linf = [group.sensitivity(self.protection).linf for group in queries.groups]
+        linf = [block.sensitivity(self.protection).linf for block in queries.blocks]
         common = math.lcm(*(d for d in linf if d))  # 0: public counts, whose score is a constant
         factor = np.array([common // d if d else 1 for d in linf])
 
@@ -139,7 +139,7 @@ class Vault:
         docs/privacy.md, section 2, with both sides multiplied by rows * FIXED_POINT: the score is
         past * c_q - rows * (sum of past model answers), the Gumbel scale rows / rate.
         """
-        linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
+        linf = max(block.sensitivity(self.protection).linf for block in queries.blocks)
 
         def true_scores() -> Counts:
             # Capping is 1-Lipschitz, so it keeps the sensitivity where a product would overflow.
@@ -161,7 +161,7 @@ class Vault:
         budget: int,
     ) -> CertifiedError:
         """max |N c_q - n_hat c^_q|: a maximum of absolute errors moves by N for each row moved."""
-        linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
+        linf = max(block.sensitivity(self.protection).linf for block in queries.blocks)
 
         def true_error() -> Counts:
             errors: Counts = np.abs(released_rows * self._true_all(queries) - rows * released)
@@ -188,7 +188,7 @@ class Vault:
         The exact minimum moves by one for each row moved. What is found lies less than GAP below it
         on either of two neighbours, so it moves by at most GAP more (docs/privacy.md, section 5).
         """
-        linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
+        linf = max(block.sensitivity(self.protection).linf for block in queries.blocks)
 
         def true_error() -> Counts:
             true_counts = self._true_all(queries)
@@ -226,20 +226,20 @@ class Vault:
         chunks = self._table.chunks()
         return np.array([sum(len(next(iter(chunk.values()))) for chunk in chunks)])
 
-    def _true(self, query: QueryGroup | Single) -> Counts:
+    def _true(self, query: QueryBlock | Single) -> Counts:
         if isinstance(query, Single):
-            return self._true(query.group)[[query.index]]
+            return self._true(query.block)[[query.index]]
         return self._true_all(QuerySet([query]))
 
     def _true_all(self, queries: QuerySet) -> Counts:
-        """True counts, kept for the rounds to come: one pass over the rows per new group."""
-        missing = [group for group in queries.groups if group not in self._true_counts]
+        """True counts, kept for the rounds to come: one pass over the rows per new block."""
+        missing = [block for block in queries.blocks if block not in self._true_counts]
         if missing:
             counted = QuerySet(missing)
             self._true_counts.update(
                 zip(missing, counted.split(counted.count(self._table)), strict=True)
             )
-        return np.concatenate([self._true_counts[group] for group in queries.groups])
+        return np.concatenate([self._true_counts[block] for block in queries.blocks])
 
 
 def fixed_point(counts: NDArray[np.float64]) -> Counts:

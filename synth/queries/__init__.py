@@ -1,12 +1,12 @@
 """Query classes: what is counted, how sensitive it is, and how each kind of model answers it."""
 
 from synth.queries.binary_tree import BinaryTree
+from synth.queries.block import QueryBlock, Single
 from synth.queries.conjunction import Conjunctions
-from synth.queries.group import QueryGroup, Single
 from synth.queries.halfspace import Halfspaces
 from synth.queries.hierarchical import GroupSizes, Hierarchical
 from synth.queries.marginal import Marginal
-from synth.queries.query_set import QuerySet, compile_groups, compile_workload
+from synth.queries.query_set import QuerySet, compile_blocks, compile_workload
 
 __all__ = [
     "BinaryTree",
@@ -15,9 +15,9 @@ __all__ = [
     "Halfspaces",
     "Hierarchical",
     "Marginal",
-    "QueryGroup",
+    "QueryBlock",
     "QuerySet",
     "Single",
-    "compile_groups",
+    "compile_blocks",
     "compile_workload",
 ]

@@ -18,11 +18,11 @@ from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.schema import Attribute, CategoricalColumn, Schema
 from scrim.spec.sensitivity import Sensitivity
-from scrim.spec.workload.binary_tree import TreeGroup
+from scrim.spec.workload.binary_tree import TreeBlock
 from synth.planning.memory import KEPT_PLANS
+from synth.queries.block import Counts, QueryBlock
 from synth.queries.condition_labels import category_labels
 from synth.queries.features import CellFeatures
-from synth.queries.group import Counts, QueryGroup
 from synth.queries.marginal import Marginal, joined
 from synth.queries.marginal_counter import MarginalCounter
 from synth.queries.reading import Reading
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class BinaryTree(QueryGroup):
+class BinaryTree(QueryBlock):
     """The cells of the cross tables of some columns, the numeric ones at all combinations of levels."""
 
     reads: ClassVar[Literal["codes", "numbers"]] = "numbers"
@@ -46,9 +46,9 @@ class BinaryTree(QueryGroup):
     schema: Schema = field(hash=False, repr=False)
 
     @classmethod
-    def of(cls, group: TreeGroup, schema: Schema) -> "BinaryTree":
-        """The tree of a group."""
-        return cls(group.attributes, group.levels, schema)
+    def of(cls, block: TreeBlock, schema: Schema) -> "BinaryTree":
+        """The tree of a block."""
+        return cls(block.attributes, block.levels, schema)
 
     @property
     def size(self) -> int:
@@ -62,7 +62,7 @@ class BinaryTree(QueryGroup):
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
         """A row is in one cell of every table."""
-        return self._group.sensitivity(self.schema, protection)
+        return self._block.sensitivity(self.schema, protection)
 
     def labels(self, schema: Schema) -> Iterator[str]:
         """Such as `sex=F & age in [25, 50) (2 of 4)`: intervals of different levels may be the same."""
@@ -71,22 +71,22 @@ class BinaryTree(QueryGroup):
             yield from (" & ".join(cell) for cell in product(*parts))
 
     @classmethod
-    def counter(cls, groups: Sequence["BinaryTree"]) -> "TreeCounter":
+    def counter(cls, blocks: Sequence["BinaryTree"]) -> "TreeCounter":
         """Count the finest cells of all of them in one pass over the rows."""
-        return TreeCounter(groups)
+        return TreeCounter(blocks)
 
     @classmethod
     def on_histogram(
-        cls, groups: Sequence["BinaryTree"], model: "TabularModel"
+        cls, blocks: Sequence["BinaryTree"], model: "TabularModel"
     ) -> list[torch.Tensor]:
         """Sum the weights of bins; columns that it does not have are uniform."""
-        plan = _plan_of(tuple(groups))
+        plan = _plan_of(tuple(blocks))
         return plan.all_levels(plan.on_histogram(model))
 
     @classmethod
-    def on_support(cls, groups: Sequence["BinaryTree"], support: "Support") -> list[torch.Tensor]:
+    def on_support(cls, blocks: Sequence["BinaryTree"], support: "Support") -> list[torch.Tensor]:
         """Add each row's weight to its cells; columns that the rows lack are uniform."""
-        plan = _plan_of(tuple(groups))
+        plan = _plan_of(tuple(blocks))
         return plan.all_levels(plan.on_support(support))
 
     def matching(self, index: int, support: "Support") -> torch.Tensor:
@@ -102,15 +102,15 @@ class BinaryTree(QueryGroup):
         return matches.nonzero().flatten()
 
     @classmethod
-    def on_product(cls, groups: Sequence["BinaryTree"], mixture: "ProductMixture") -> torch.Tensor:
+    def on_product(cls, blocks: Sequence["BinaryTree"], mixture: "ProductMixture") -> torch.Tensor:
         """Marginals of the finest cells, and their sums."""
-        plan = _plan_of(tuple(groups))
+        plan = _plan_of(tuple(blocks))
         return plan.fold.all_levels(Marginal.on_product(plan.finest, plan.coarse_mixture(mixture)))
 
     @classmethod
-    def on_relaxed(cls, groups: Sequence["BinaryTree"], rows: "RelaxedRows") -> torch.Tensor:
+    def on_relaxed(cls, blocks: Sequence["BinaryTree"], rows: "RelaxedRows") -> torch.Tensor:
         """Every row is a product distribution over the softly edged finest cells of its columns."""
-        plan = _plan_of(tuple(groups))
+        plan = _plan_of(tuple(blocks))
         return plan.fold.all_levels(Marginal.on_product(plan.finest, rows.mixture(plan.readings)))
 
     def features(self, schema: Schema) -> CellFeatures:
@@ -119,15 +119,15 @@ class BinaryTree(QueryGroup):
 
     @cached_property
     def _size(self) -> int:
-        return self._group.size(self.schema)
+        return self._block.size(self.schema)
 
     @property
-    def _group(self) -> TreeGroup:
-        return TreeGroup(self.attributes, self.levels)
+    def _block(self) -> TreeBlock:
+        return TreeBlock(self.attributes, self.levels)
 
     def require_bins(self) -> None:
         """Refuse models that know numbers only by their bins, where these are not parts of the cells."""
-        problem = self._group.unaligned(self.schema)
+        problem = self._block.unaligned(self.schema)
         if problem is not None:
             raise SpecError(problem)
 

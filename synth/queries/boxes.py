@@ -21,8 +21,8 @@ Box = Mapping[str, range]
 
 def box_of(queries: QuerySet, query: int, schema: Schema) -> Box:
     """One query of a set, by its position."""
-    group, index = queries.locate(query)
-    features = queries.groups[group].features(schema)
+    block, index = queries.locate(query)
+    features = queries.blocks[block].features(schema)
     if isinstance(features, CellFeatures):
         return _cell(features, index, schema)
     assert isinstance(features, ConjunctionFeatures), "no interval of codes is a halfspace"

@@ -14,17 +14,17 @@ from scrim.spec.schema import Attribute, Schema
 from scrim.spec.sensitivity import Sensitivity, of_predicates
 from scrim.spec.workload.conditions import (
     Conjunction,
-    ConjunctionGroup,
+    ConjunctionBlock,
     columns_of,
 )
 from synth.planning.memory import KEPT_PLANS
+from synth.queries.block import Counts, QueryBlock
 from synth.queries.condition_arrays import MISSING, ConditionArrays, in_bins, in_numbers
 from synth.queries.condition_labels import condition_labels
 from synth.queries.conjunction_products import BinRows, ConjunctionProducts, SoftPlaces
 from synth.queries.conjunction_sums import ConjunctionSums
 from synth.queries.conjunction_weights import ConjunctionWeights
 from synth.queries.features import ConjunctionFeatures
-from synth.queries.group import Counts, QueryGroup
 
 if TYPE_CHECKING:
     from synth.models.base import TabularModel
@@ -34,45 +34,45 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Conjunctions(QueryGroup):
+class Conjunctions(QueryBlock):
     """Conjunctions of categories, intervals of numbers, and missing values."""
 
     reads: ClassVar[Literal["codes", "numbers"]] = "numbers"
     is_whole: ClassVar[bool] = False
 
     attributes: tuple[str, ...]
-    group: ConjunctionGroup
+    block: ConjunctionBlock
     schema: Schema = field(hash=False, repr=False)
     picked: tuple[int, ...] | None = None
-    """Which of the group's queries it has, where not all."""
+    """Which of the block's queries it has, where not all."""
     known: Sequence[Conjunction] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, group: ConjunctionGroup, schema: Schema) -> "Conjunctions":
-        """The conjunctions of a group, listed when they are first needed."""
-        return cls(group.attributes, group, schema)
+    def of(cls, block: ConjunctionBlock, schema: Schema) -> "Conjunctions":
+        """The conjunctions of a block, listed when they are first needed."""
+        return cls(block.attributes, block, schema)
 
     def only(self, queries: Sequence[int]) -> "Conjunctions":
         """Some of the queries: a fit to those that were measured need not answer the others."""
-        mine = range(self.group.count) if self.picked is None else self.picked
+        mine = range(self.block.count) if self.picked is None else self.picked
         picked = tuple(mine[query] for query in queries)
         return replace(self, picked=picked, known=[self.conjunctions[query] for query in queries])
 
     @property
     def size(self) -> int:
         """Number of conjunctions."""
-        return self.group.count if self.picked is None else len(self.picked)
+        return self.block.count if self.picked is None else len(self.picked)
 
     @property
     def name(self) -> str:
         """What decides the queries, such as a seed."""
         of_all = "" if self.picked is None else f", {self.size} of these"
-        return self.group.name + of_all
+        return self.block.name + of_all
 
     @cached_property
     def conjunctions(self) -> Sequence[Conjunction]:
         """The conditions of every query."""
-        return self.group.item.conjunctions(self.schema) if self.known is None else self.known
+        return self.block.item.conjunctions(self.schema) if self.known is None else self.known
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
         """A row may satisfy all of them."""
@@ -85,21 +85,21 @@ class Conjunctions(QueryGroup):
             yield " & ".join(label[condition.column](condition) for condition in conjunction)
 
     @classmethod
-    def counter(cls, groups: Sequence["Conjunctions"]) -> "ConjunctionCounter":
+    def counter(cls, blocks: Sequence["Conjunctions"]) -> "ConjunctionCounter":
         """Count all of them in one pass over the rows."""
-        return ConjunctionCounter(groups)
+        return ConjunctionCounter(blocks)
 
     @classmethod
     def on_histogram(
-        cls, groups: Sequence["Conjunctions"], model: "TabularModel"
+        cls, blocks: Sequence["Conjunctions"], model: "TabularModel"
     ) -> list[torch.Tensor]:
         """Sums over tables of the columns of each conjunction; those it does not have are uniform."""
-        return [_weights(g, model.domain.names).on_histogram(model) for g in groups]
+        return [_weights(g, model.domain.names).on_histogram(model) for g in blocks]
 
     @classmethod
-    def on_support(cls, groups: Sequence["Conjunctions"], support: "Support") -> list[torch.Tensor]:
+    def on_support(cls, blocks: Sequence["Conjunctions"], support: "Support") -> list[torch.Tensor]:
         """Sums of the weights of matching rows; attributes that the rows lack are uniform."""
-        return [_weights(g, support.domain.names).on_support(support) for g in groups]
+        return [_weights(g, support.domain.names).on_support(support) for g in blocks]
 
     def matching(self, index: int, support: "Support") -> torch.Tensor:
         """The rows that satisfy one of the conjunctions."""
@@ -112,21 +112,21 @@ class Conjunctions(QueryGroup):
 
     @classmethod
     def on_product(
-        cls, groups: Sequence["Conjunctions"], mixture: "ProductMixture"
+        cls, blocks: Sequence["Conjunctions"], mixture: "ProductMixture"
     ) -> torch.Tensor:
         """Means of products of the probabilities of their conditions."""
         answers = []
-        for group in groups:
-            products, rows = group.products_in_bins
+        for block in blocks:
+            products, rows = block.products_in_bins
             answers.append(products.answers(rows.probabilities(mixture)))
         return torch.cat(answers)
 
     @classmethod
-    def on_relaxed(cls, groups: Sequence["Conjunctions"], rows: "RelaxedRows") -> torch.Tensor:
+    def on_relaxed(cls, blocks: Sequence["Conjunctions"], rows: "RelaxedRows") -> torch.Tensor:
         """Means of products of how far each row satisfies the conditions."""
         answers = []
-        for group in groups:
-            products, places = group.products_in_numbers
+        for block in blocks:
+            products, places = block.products_in_numbers
             answers.append(products.answers(places.probabilities(rows)))
         return torch.cat(answers)
 
@@ -164,27 +164,27 @@ class Conjunctions(QueryGroup):
 
 
 class ConjunctionCounter:
-    """Adds up the counts of some groups of conjunctions, chunk by chunk."""
+    """Adds up the counts of some blocks of conjunctions, chunk by chunk."""
 
-    def __init__(self, groups: Sequence[Conjunctions]) -> None:
-        self._groups = groups
-        self._totals = [np.zeros(group.size, np.int64) for group in groups]
+    def __init__(self, blocks: Sequence[Conjunctions]) -> None:
+        self._blocks = blocks
+        self._totals = [np.zeros(block.size, np.int64) for block in blocks]
 
     def add(self, columns: Mapping[str, NDArray[Any]]) -> None:
         """Count the rows of one chunk."""
         numbers = {name: _without_nan(column) for name, column in columns.items()}
         ones = np.ones(len(next(iter(columns.values()))), np.int64)
-        for group, total in zip(self._groups, self._totals, strict=True):
-            total += group.sums_in_numbers.of(numbers, ones)
+        for block, total in zip(self._blocks, self._totals, strict=True):
+            total += block.sums_in_numbers.of(numbers, ones)
 
     def totals(self) -> list[Counts]:
-        """The counts of each group."""
+        """The counts of each block."""
         return self._totals
 
 
 @lru_cache(maxsize=KEPT_PLANS)
-def _weights(group: Conjunctions, names: tuple[str, ...]) -> ConjunctionWeights:
-    return ConjunctionWeights(group.conditions_in_bins, group.columns, names)
+def _weights(block: Conjunctions, names: tuple[str, ...]) -> ConjunctionWeights:
+    return ConjunctionWeights(block.conditions_in_bins, block.columns, names)
 
 
 def _without_nan(numbers: NDArray[Any]) -> NDArray[Any]:

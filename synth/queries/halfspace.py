@@ -13,36 +13,36 @@ from torch.utils.checkpoint import checkpoint
 from scrim.spec.population import Protection
 from scrim.spec.schema import Attribute, CategoricalColumn, Schema
 from scrim.spec.sensitivity import Sensitivity, of_predicates
-from scrim.spec.workload.halfspaces import HalfspaceGroup
+from scrim.spec.workload.halfspaces import HalfspaceBlock
 from synth.planning.memory import KEPT_TABLES, MAX_ENTRIES
+from synth.queries.block import Counts, QueryBlock
 from synth.queries.coordinates import MISSING, PLACE, coordinate_starts, span_of
 from synth.queries.features import PLACES, Contribution, HalfspaceFeatures
-from synth.queries.group import Counts, QueryGroup
 from synth.queries.halfspace_counting import HalfspaceCounting
-from synth.queries.halfspace_draws import UNIT, WEIGHT, Block, HalfspaceDraws
+from synth.queries.halfspace_draws import UNIT, WEIGHT, Batch, HalfspaceDraws
 
 if TYPE_CHECKING:
     from synth.models.relaxed import RelaxedRows
 
 
 @dataclass(frozen=True)
-class Halfspaces(QueryGroup):
+class Halfspaces(QueryBlock):
     """Random halfspaces over all columns. No model that knows numbers only by bins can answer them."""
 
     reads: ClassVar[Literal["codes", "numbers"]] = "numbers"
     is_whole: ClassVar[bool] = False
 
     attributes: tuple[str, ...]
-    group: HalfspaceGroup
+    block: HalfspaceBlock
     schema: Schema = field(hash=False, repr=False)
     picked: tuple[int, ...] | None = None
-    """Which of the group's queries it has, where not all."""
+    """Which of the block's queries it has, where not all."""
     known: HalfspaceDraws | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, group: HalfspaceGroup, schema: Schema) -> "Halfspaces":
-        """The halfspaces of a group, drawn when they are first needed."""
-        return cls(group.attributes, group, schema)
+    def of(cls, block: HalfspaceBlock, schema: Schema) -> "Halfspaces":
+        """The halfspaces of a block, drawn when they are first needed."""
+        return cls(block.attributes, block, schema)
 
     def only(self, queries: Sequence[int]) -> "Halfspaces":
         """Some of the queries: a fit to those that were measured need not answer the others."""
@@ -51,8 +51,8 @@ class Halfspaces(QueryGroup):
 
     @property
     def numbers(self) -> Sequence[int]:
-        """Which of the group's queries it has."""
-        return range(self.group.count) if self.picked is None else self.picked
+        """Which of the block's queries it has."""
+        return range(self.block.count) if self.picked is None else self.picked
 
     @property
     def size(self) -> int:
@@ -63,7 +63,7 @@ class Halfspaces(QueryGroup):
     def name(self) -> str:
         """How many, and of which seed."""
         of_all = "" if self.picked is None else f", {self.size} of these"
-        return self.group.name + of_all
+        return self.block.name + of_all
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
         """A row may be in all of them."""
@@ -71,38 +71,38 @@ class Halfspaces(QueryGroup):
 
     def labels(self, schema: Schema) -> Iterator[str]:
         """Such as `halfspace 17 of seed 3`."""
-        return (f"halfspace {number} of seed {self.group.item.seed}" for number in self.numbers)
+        return (f"halfspace {number} of seed {self.block.item.seed}" for number in self.numbers)
 
     @classmethod
-    def counter(cls, groups: Sequence["Halfspaces"]) -> "HalfspaceCounter":
+    def counter(cls, blocks: Sequence["Halfspaces"]) -> "HalfspaceCounter":
         """Count all of them in one pass over the rows."""
-        return HalfspaceCounter(groups)
+        return HalfspaceCounter(blocks)
 
     @classmethod
-    def on_relaxed(cls, groups: Sequence["Halfspaces"], rows: "RelaxedRows") -> torch.Tensor:
+    def on_relaxed(cls, blocks: Sequence["Halfspaces"], rows: "RelaxedRows") -> torch.Tensor:
         """Means of sigmoids of how far each row is below the threshold."""
-        entries = rows.size * sum(group.size for group in groups)
+        entries = rows.size * sum(block.size for block in blocks)
         recompute = torch.is_grad_enabled() and entries > KEPT_TABLES * MAX_ENTRIES
-        blocks = (block for group in groups for block in group.blocks())
-        return torch.cat([_on_relaxed(block, rows, recompute) for block in blocks])
+        batches = (batch for block in blocks for batch in block.batches())
+        return torch.cat([_on_relaxed(batch, rows, recompute) for batch in batches])
 
     def features(self, schema: Schema) -> HalfspaceFeatures:
         """What each column contributes to the sums."""
-        blocks = list(self.blocks())
-        weights = np.concatenate([block.weights for block in blocks]).T
+        batches = list(self.batches())
+        weights = np.concatenate([batch.weights for batch in batches]).T
         starts = coordinate_starts(self.columns)
         return HalfspaceFeatures(
             {c.name: _contribution(c, weights, starts[c.name]) for c in self.columns},
-            np.concatenate([block.thresholds for block in blocks]),
+            np.concatenate([batch.thresholds for batch in batches]),
         )
 
-    def blocks(self) -> Iterator[Block]:
+    def batches(self) -> Iterator[Batch]:
         """The halfspaces, some at a time."""
         if self.picked is not None:
-            yield self._picked_block
+            yield self._picked_batch
             return
-        for number in range(self._draws.blocks):
-            yield self._draws.block(number)
+        for number in range(self._draws.batches):
+            yield self._draws.batch(number)
 
     @cached_property
     def columns(self) -> tuple[Attribute, ...]:
@@ -113,34 +113,34 @@ class Halfspaces(QueryGroup):
     def _draws(self) -> HalfspaceDraws:
         if self.known is not None:
             return self.known
-        return HalfspaceDraws(self.group.item.seed, self.group.count, self.columns)
+        return HalfspaceDraws(self.block.item.seed, self.block.count, self.columns)
 
     @cached_property
-    def _picked_block(self) -> Block:
+    def _picked_batch(self) -> Batch:
         assert self.picked is not None
         return self._draws.take(self.picked)
 
 
 class HalfspaceCounter:
-    """Adds up the counts of some groups of halfspaces, chunk by chunk."""
+    """Adds up the counts of some blocks of halfspaces, chunk by chunk."""
 
-    def __init__(self, groups: Sequence[Halfspaces]) -> None:
-        self._groups = groups
-        self._counting = [HalfspaceCounting(group.columns) for group in groups]
-        self._totals = [np.zeros(group.size, np.int64) for group in groups]
+    def __init__(self, blocks: Sequence[Halfspaces]) -> None:
+        self._blocks = blocks
+        self._counting = [HalfspaceCounting(block.columns) for block in blocks]
+        self._totals = [np.zeros(block.size, np.int64) for block in blocks]
 
     def add(self, columns: Mapping[str, NDArray[Any]]) -> None:
         """Count the rows of one chunk."""
-        for group, counting, total in zip(self._groups, self._counting, self._totals, strict=True):
+        for block, counting, total in zip(self._blocks, self._counting, self._totals, strict=True):
             rows = counting.prepare(columns)
-            total += np.concatenate([counting.count(rows, block) for block in group.blocks()])
+            total += np.concatenate([counting.count(rows, batch) for batch in block.batches()])
 
     def totals(self) -> list[Counts]:
-        """The counts of each group."""
+        """The counts of each block."""
         return self._totals
 
 
-def _on_relaxed(block: Block, rows: "RelaxedRows", recompute: bool) -> torch.Tensor:
+def _on_relaxed(batch: Batch, rows: "RelaxedRows", recompute: bool) -> torch.Tensor:
     """In batches of halfspaces whose sums over all rows fit."""
     weighed = rows.coordinates
 
@@ -151,13 +151,13 @@ def _on_relaxed(block: Block, rows: "RelaxedRows", recompute: bool) -> torch.Ten
 
     at_once = max(1, MAX_ENTRIES // rows.size)
     batches = zip(
-        torch.split(torch.from_numpy(block.weights), at_once),
-        torch.split(torch.from_numpy(block.thresholds), at_once),
+        torch.split(torch.from_numpy(batch.weights), at_once),
+        torch.split(torch.from_numpy(batch.thresholds), at_once),
         strict=True,
     )
     if not recompute:
-        return torch.cat([mean(*batch) for batch in batches])
-    again = [checkpoint(mean, *batch, use_reentrant=False) for batch in batches]
+        return torch.cat([mean(*some) for some in batches])
+    again = [checkpoint(mean, *some, use_reentrant=False) for some in batches]
     return torch.cat(cast(list[torch.Tensor], again))
 
 

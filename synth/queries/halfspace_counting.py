@@ -18,7 +18,7 @@ from scrim.spec.workload.halfspaces import coordinates
 from synth.compiled import kept_on_disk
 from synth.queries.coordinates import MISSING, PLACE, coordinate_starts, span_of
 from synth.queries.features import PLACES, place
-from synth.queries.halfspace_draws import Block
+from synth.queries.halfspace_draws import Batch
 from synth.queries.marginal_counter import ROWS_WORTH_A_THREAD
 
 Floats = NDArray[np.float64]
@@ -99,7 +99,7 @@ class HalfspaceCounting:
         self._numeric = [c for c in columns if not isinstance(c, CategoricalColumn)]
 
     def prepare(self, numbers: Mapping[str, NDArray[Any]]) -> "PreparedRows":
-        """Rows in the form in which blocks of halfspaces count them."""
+        """Rows in the form in which batches of halfspaces count them."""
         rows = len(next(iter(numbers.values())))
         codes = np.empty((len(self._parts), rows), np.int64)
         first = 0
@@ -111,13 +111,13 @@ class HalfspaceCounting:
             steps[i] = place(numbers[column.name], column.lower, span_of(column))
         return PreparedRows(codes, steps)
 
-    def count(self, rows: "PreparedRows", block: Block) -> Integers:
+    def count(self, rows: "PreparedRows", batch: Batch) -> Integers:
         """How many rows each halfspace holds."""
-        totals = np.zeros(len(block.thresholds), np.int64)
+        totals = np.zeros(len(batch.thresholds), np.int64)
 
         def count(start: int) -> None:
             some = slice(start, start + HALFSPACES_AT_ONCE)
-            weights = block.weights[some]
+            weights = batch.weights[some]
             slopes = [weights[:, self._starts[c.name] + PLACE] for c in self._numeric]
             looked_up = [part.weights(weights, self._starts) for part in self._parts]
             nothing = np.zeros((0, len(weights)))
@@ -126,7 +126,7 @@ class HalfspaceCounting:
                 np.concatenate([nothing, *looked_up]),
                 rows.steps,
                 np.stack(slopes).astype(np.float64) if slopes else nothing,
-                block.thresholds[some].astype(np.float64),
+                batch.thresholds[some].astype(np.float64),
                 totals[some],
             )
 

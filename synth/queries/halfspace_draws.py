@@ -23,14 +23,14 @@ UNIT = WEIGHT * PLACES
 LARGEST_NORMAL = 8.0
 """Normal numbers beyond it, one in 10^15, are moved to it, so that sums are bounded."""
 DRAWN_AT_ONCE = 2**22
-"""Numbers of a block of halfspaces that are drawn together."""
-MAX_BLOCK = 512
+"""Numbers of a batch of halfspaces that are drawn together."""
+MAX_BATCH = 512
 KEPT_BYTES = 2**28
-"""How much memory blocks that were drawn may keep; others are drawn again when they are needed."""
+"""How much memory batches that were drawn may keep; others are drawn again when they are needed."""
 
 
 @dataclass(frozen=True)
-class Block:
+class Batch:
     """Some halfspaces: the coordinates of a row, weighted, add up to at most the threshold."""
 
     weights: NDArray[np.int32]
@@ -40,10 +40,10 @@ class Block:
 
 
 class HalfspaceDraws:
-    """Halfspaces of a seed, drawn block by block when they are needed.
+    """Halfspaces of a seed, drawn batch by batch when they are needed.
 
     Paper: Liu, Tang, Vietri, Wu (2023), section 5.2: weights ~ N(0, 1/d) for d columns, thresholds
-    ~ N(0, 1). A block has a generator of its own, of the kind whose numbers never change.
+    ~ N(0, 1). A batch has a generator of its own, of the kind whose numbers never change.
     """
 
     def __init__(self, seed: int, count: int, columns: Sequence[Attribute]) -> None:
@@ -51,16 +51,16 @@ class HalfspaceDraws:
         self._count = count
         self._scale = len(columns) ** -0.5
         self._coordinates = sum(coordinates(column) for column in columns)
-        self._block_size = min(MAX_BLOCK, max(1, DRAWN_AT_ONCE // self._coordinates))
-        self._kept: dict[int, Block] = {}
+        self._batch_size = min(MAX_BATCH, max(1, DRAWN_AT_ONCE // self._coordinates))
+        self._kept: dict[int, Batch] = {}
 
     @property
-    def blocks(self) -> int:
-        """Number of blocks."""
-        return ceil(self._count / self._block_size)
+    def batches(self) -> int:
+        """Number of batches."""
+        return ceil(self._count / self._batch_size)
 
-    def block(self, number: int) -> Block:
-        """Consecutive halfspaces; the last block may be shorter."""
+    def batch(self, number: int) -> Batch:
+        """Consecutive halfspaces; the last batch may be shorter."""
         if number in self._kept:
             return self._kept[number]
         drawn = self._draw(number)
@@ -69,24 +69,24 @@ class HalfspaceDraws:
             self._kept[number] = drawn
         return drawn
 
-    def take(self, queries: Sequence[int]) -> Block:
+    def take(self, queries: Sequence[int]) -> Batch:
         """Some of the halfspaces."""
         wanted = np.asarray(queries, dtype=np.int64)
         weights = np.empty((len(wanted), self._coordinates), np.int32)
         thresholds = np.empty(len(wanted), np.int64)
-        numbers, places = np.divmod(wanted, self._block_size)
+        numbers, places = np.divmod(wanted, self._batch_size)
         for number in np.unique(numbers):
-            mine, block = numbers == number, self.block(int(number))
-            weights[mine] = block.weights[places[mine]]
-            thresholds[mine] = block.thresholds[places[mine]]
-        return Block(weights, thresholds)
+            mine, batch = numbers == number, self.batch(int(number))
+            weights[mine] = batch.weights[places[mine]]
+            thresholds[mine] = batch.thresholds[places[mine]]
+        return Batch(weights, thresholds)
 
-    def _draw(self, number: int) -> Block:
+    def _draw(self, number: int) -> Batch:
         rng = np.random.RandomState([*self._seed, number])
-        normal = rng.standard_normal((self._block_size, self._coordinates + 1))
-        length = min(self._block_size, self._count - number * self._block_size)
+        normal = rng.standard_normal((self._batch_size, self._coordinates + 1))
+        length = min(self._batch_size, self._count - number * self._batch_size)
         drawn = np.clip(normal[:length], -LARGEST_NORMAL, LARGEST_NORMAL)
-        return Block(
+        return Batch(
             np.rint(drawn[:, 1:] * (self._scale * WEIGHT)).astype(np.int32),
             np.rint(drawn[:, 0] * UNIT).astype(np.int64),
         )

@@ -20,14 +20,14 @@ from scrim.spec.sensitivity import Sensitivity
 from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload.hierarchical import (
     NUMBER_OF_INDIVIDUALS,
-    GroupSizesGroup,
-    HierarchicalGroup,
+    GroupSizesBlock,
+    HierarchicalBlock,
     Level,
     as_linked,
 )
 from synth.domain import SIZE, at_place
+from synth.queries.block import QueryBlock
 from synth.queries.features import Features
-from synth.queries.group import QueryGroup
 from synth.queries.hierarchical_counter import GroupSizeCounter, HierarchicalCounter
 from synth.queries.hierarchical_products import products_of
 from synth.queries.marginal import code_labels, joined, summed
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LinkedGroup(QueryGroup):
+class LinkedBlock(QueryBlock):
     """Queries about linked rows, which need to know where each group starts."""
 
     reads: ClassVar[Literal["codes", "numbers"]] = "codes"
@@ -53,9 +53,9 @@ class LinkedGroup(QueryGroup):
         return (self.schema.key, *self.attributes)
 
     @classmethod
-    def on_relaxed(cls, groups: Sequence["QueryGroup"], rows: "RelaxedRows") -> torch.Tensor:
+    def on_relaxed(cls, blocks: Sequence["QueryBlock"], rows: "RelaxedRows") -> torch.Tensor:
         """Refused: rows by themselves make no groups."""
-        _needs_groups(groups)
+        _needs_groups(blocks)
 
     def features(self, schema: Schema) -> Features:
         """Refused: rows by themselves make no groups."""
@@ -63,15 +63,15 @@ class LinkedGroup(QueryGroup):
 
 
 @dataclass(frozen=True)
-class Hierarchical(LinkedGroup):
+class Hierarchical(LinkedBlock):
     """All combinations of values of some columns, the last one varying fastest, at one level."""
 
     level: Level
 
     @classmethod
-    def of(cls, group: HierarchicalGroup, schema: Schema) -> "Hierarchical":
-        """The table of a group."""
-        return cls(group.attributes, as_linked(schema), group.level)
+    def of(cls, block: HierarchicalBlock, schema: Schema) -> "Hierarchical":
+        """The table of a block."""
+        return cls(block.attributes, as_linked(schema), block.level)
 
     @property
     def of_groups(self) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class Hierarchical(LinkedGroup):
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
         """By the rows of docs/privacy.md, section 3."""
-        return HierarchicalGroup(self.attributes, self.level).sensitivity(self.schema, protection)
+        return HierarchicalBlock(self.attributes, self.level).sensitivity(self.schema, protection)
 
     def labels(self, schema: Schema) -> Iterator[str]:
         """Such as `town=yes & contains (sex=F & age=[20, 30))`; of individuals without `contains`."""
@@ -134,34 +134,34 @@ class Hierarchical(LinkedGroup):
         return summed(counts.reshape(self.sizes), self.attributes.index(known[name]))
 
     @classmethod
-    def counter(cls, groups: Sequence["Hierarchical"]) -> HierarchicalCounter:
+    def counter(cls, blocks: Sequence["Hierarchical"]) -> HierarchicalCounter:
         """Count all of them in one pass over the rows."""
-        return HierarchicalCounter(groups)
+        return HierarchicalCounter(blocks)
 
     @classmethod
     def on_product(
-        cls, groups: Sequence["Hierarchical"], mixture: "ProductMixture"
+        cls, blocks: Sequence["Hierarchical"], mixture: "ProductMixture"
     ) -> torch.Tensor:
         """Per group, on a mixture over whole groups (`domain_of_groups`)."""
-        return products_of(tuple(groups), mixture.domain).answers(mixture)
+        return products_of(tuple(blocks), mixture.domain).answers(mixture)
 
     @classmethod
     def on_group_types(
-        cls, groups: Sequence["Hierarchical"], types: "GroupTypes"
+        cls, blocks: Sequence["Hierarchical"], types: "GroupTypes"
     ) -> list[torch.Tensor]:
         """Sums over the kinds of groups that are in each cell."""
         return [
             types.table(g.level, of_groups=g.of_groups, of_individuals=g.of_individuals).flatten()
-            for g in groups
+            for g in blocks
         ]
 
 
 @dataclass(frozen=True)
-class GroupSizes(LinkedGroup):
+class GroupSizes(LinkedBlock):
     """How many groups have one individual, two, and so on."""
 
     @classmethod
-    def of(cls, group: GroupSizesGroup, schema: Schema) -> "GroupSizes":
+    def of(cls, block: GroupSizesBlock, schema: Schema) -> "GroupSizes":
         """All sizes that the schema allows."""
         return cls((), as_linked(schema))
 
@@ -177,7 +177,7 @@ class GroupSizes(LinkedGroup):
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
         """By the rows of docs/privacy.md, section 3."""
-        return GroupSizesGroup(()).sensitivity(self.schema, protection)
+        return GroupSizesBlock(()).sensitivity(self.schema, protection)
 
     def labels(self, schema: Schema) -> Iterator[str]:
         """Such as `size=2`."""
@@ -188,22 +188,22 @@ class GroupSizes(LinkedGroup):
         return counts if name == SIZE else None
 
     @classmethod
-    def counter(cls, groups: Sequence["GroupSizes"]) -> GroupSizeCounter:
+    def counter(cls, blocks: Sequence["GroupSizes"]) -> GroupSizeCounter:
         """Count the sizes once."""
-        return GroupSizeCounter(groups)
+        return GroupSizeCounter(blocks)
 
     @classmethod
-    def on_product(cls, groups: Sequence["GroupSizes"], mixture: "ProductMixture") -> torch.Tensor:
+    def on_product(cls, blocks: Sequence["GroupSizes"], mixture: "ProductMixture") -> torch.Tensor:
         """The mean of the components' sizes."""
         shares = mixture.columns([SIZE]).mean(0)
-        return shares.repeat(len(groups))
+        return shares.repeat(len(blocks))
 
     @classmethod
     def on_group_types(
-        cls, groups: Sequence["GroupSizes"], types: "GroupTypes"
+        cls, blocks: Sequence["GroupSizes"], types: "GroupTypes"
     ) -> list[torch.Tensor]:
         """Sums over the kinds of groups of each size."""
-        return [types.sizes() for _ in groups]
+        return [types.sizes() for _ in blocks]
 
 
 def _conjunctions(names: Sequence[str], schema: Schema) -> list[str]:
@@ -212,15 +212,15 @@ def _conjunctions(names: Sequence[str], schema: Schema) -> list[str]:
     return [" & ".join(cell) for cell in product(*parts)]
 
 
-def refuse_rows(groups: Sequence[QueryGroup]) -> None:
+def refuse_rows(blocks: Sequence[QueryBlock]) -> None:
     """Refuse queries that are not about groups of individuals."""
-    for group in groups:
-        if not isinstance(group, LinkedGroup):
+    for block in blocks:
+        if not isinstance(block, LinkedBlock):
             raise SpecError(
-                f"{group.name} is about rows, and this model has groups of individuals; "
+                f"{block.name} is about rows, and this model has groups of individuals; "
                 "ask for hierarchical queries or group_sizes"
             )
 
 
-def _needs_groups(groups: Sequence[QueryGroup]) -> NoReturn:
-    raise SpecError(f"{groups[0].name} is about groups, and this model has only rows")
+def _needs_groups(blocks: Sequence[QueryBlock]) -> NoReturn:
+    raise SpecError(f"{blocks[0].name} is about groups, and this model has only rows")

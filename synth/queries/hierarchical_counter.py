@@ -25,21 +25,21 @@ Codes = Mapping[str, NDArray[Any]]
 class HierarchicalCounter:
     """Adds up the counts of some tables, chunk by chunk."""
 
-    def __init__(self, groups: "Sequence[Hierarchical]") -> None:
-        self._groups = groups
+    def __init__(self, blocks: "Sequence[Hierarchical]") -> None:
+        self._blocks = blocks
         positions: dict[CountedRows, list[int]] = {}
-        for position, group in enumerate(groups):
-            positions.setdefault(CountedRows.of(group), []).append(position)
+        for position, block in enumerate(blocks):
+            positions.setdefault(CountedRows.of(block), []).append(position)
         self._positions = positions
         self._counters = {
-            rows: MarginalCounter([_marginal(groups[i]) for i in some])
+            rows: MarginalCounter([_marginal(blocks[i]) for i in some])
             for rows, some in positions.items()
         }
 
     def add(self, columns: Codes) -> None:
         """Count the groups of one chunk."""
         for rows, counter in self._counters.items():
-            names = {name for i in self._positions[rows] for name in self._groups[i].attributes}
+            names = {name for i in self._positions[rows] for name in self._blocks[i].attributes}
             counter.add(rows.take(columns, names))
 
     def totals(self) -> list[Counts]:
@@ -47,24 +47,24 @@ class HierarchicalCounter:
         found: dict[int, Counts] = {}
         for rows, positions in self._positions.items():
             found |= zip(positions, self._counters[rows].totals(), strict=True)
-        return [found[position] for position in range(len(self._groups))]
+        return [found[position] for position in range(len(self._blocks))]
 
 
 class GroupSizeCounter:
     """Adds up how many groups have each size."""
 
-    def __init__(self, groups: "Sequence[GroupSizes]") -> None:
-        self._groups = groups
-        self._counts = np.zeros(groups[0].size, np.int64)
+    def __init__(self, blocks: "Sequence[GroupSizes]") -> None:
+        self._blocks = blocks
+        self._counts = np.zeros(blocks[0].size, np.int64)
 
     def add(self, columns: Codes) -> None:
         """Count the groups of one chunk."""
-        sizes = np.diff(columns[self._groups[0].schema.key])
+        sizes = np.diff(columns[self._blocks[0].schema.key])
         self._counts += np.bincount(sizes - 1, minlength=len(self._counts))
 
     def totals(self) -> list[Counts]:
         """The same for each."""
-        return [self._counts for _ in self._groups]
+        return [self._counts for _ in self._blocks]
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ class CountedRows:
     """What makes a kind of individual: attributes and their sizes. None where all rows count."""
 
     @classmethod
-    def of(cls, group: "Hierarchical") -> "CountedRows":
+    def of(cls, block: "Hierarchical") -> "CountedRows":
         """Those that a table counts."""
-        sizes = group.schema.sizes
-        own = tuple((name, sizes[name]) for name in group.of_individuals)
-        return cls(group.schema.key, None if group.level == "individual" else own)
+        sizes = block.schema.sizes
+        own = tuple((name, sizes[name]) for name in block.of_individuals)
+        return cls(block.schema.key, None if block.level == "individual" else own)
 
     def take(self, columns: Codes, names: set[str]) -> Codes:
         """Some attributes of these rows, and a key that is the same in all of them."""
@@ -104,8 +104,8 @@ class CountedRows:
         return order[is_first]
 
 
-def _marginal(group: "Hierarchical") -> Marginal:
+def _marginal(block: "Hierarchical") -> Marginal:
     """The marginal that a table is of the rows it counts; a table without attributes has one cell."""
-    if not group.attributes:
-        return Marginal((group.schema.key,), (1,))
-    return Marginal(group.attributes, group.sizes)
+    if not block.attributes:
+        return Marginal((block.schema.key,), (1,))
+    return Marginal(block.attributes, block.sizes)

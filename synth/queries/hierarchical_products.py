@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Block:
+class Stack:
     """Tables of one level that have the same attributes of individuals: one matrix product."""
 
     level: str
@@ -100,29 +100,29 @@ class Layout:
 
 
 class Part:
-    """Blocks whose cells are multiplied together, those that count groups first."""
+    """Stacks whose cells are multiplied together, those that count groups first."""
 
-    def __init__(self, blocks: Sequence[Block], layout: Layout) -> None:
-        self._heights = [sum(block.heights(layout.domain)) for block in blocks]
-        self._widths = [block.width(layout.domain) for block in blocks]
+    def __init__(self, stacks: Sequence[Stack], layout: Layout) -> None:
+        self._heights = [sum(stack.heights(layout.domain)) for stack in stacks]
+        self._widths = [stack.width(layout.domain) for stack in stacks]
         of_groups = layout.of_groups
         self._cells = _factors(
-            [[of_groups[name] for name in names] for block in blocks for names in block.of_groups],
+            [[of_groups[name] for name in names] for stack in stacks for names in stack.of_groups],
             ones=sum(layout.domain.sizes),
         )
         self._kinds = _factors(
-            [[layout.own[name] for name in block.own] for block in blocks],
+            [[layout.own[name] for name in stack.own] for stack in stacks],
             ones=sum(map(len, layout.own.values())),
         )
-        self._last = [of_groups[block.last] if block.last else range(0) for block in blocks]
+        self._last = [of_groups[stack.last] if stack.last else range(0) for stack in stacks]
         self._codes = torch.tensor([c for codes in self._last for c in codes], dtype=torch.int64)
-        groups = [w for w, b in zip(self._widths, blocks, strict=True) if b.level == "group"]
+        groups = [w for w, b in zip(self._widths, stacks, strict=True) if b.level == "group"]
         self._levels = [sum(groups), sum(self._widths) - sum(groups)]
 
     def products(
         self, columns: torch.Tensor, taken: torch.Tensor, individuals: torch.Tensor
     ) -> list[torch.Tensor]:
-        """Of each block the sum over components: a row for each cell of the groups' attributes."""
+        """Of each stack the sum over components: a row for each cell of the groups' attributes."""
         cells = torch.split(_multiplied(columns, self._cells), self._heights)
         chances = _multiplied(individuals, self._kinds).reshape(-1, *taken.shape)
         # Split and unbound, not indexed: the gradient of an index is as large as the whole.
@@ -170,11 +170,11 @@ def _found(chances: torch.Tensor, taken: torch.Tensor) -> torch.Tensor:
 class HierarchicalProducts:
     """How to answer some tables on any mixture over the groups of a schema."""
 
-    def __init__(self, groups: Sequence["Hierarchical"], domain: Domain) -> None:
+    def __init__(self, blocks: Sequence["Hierarchical"], domain: Domain) -> None:
         self._domain = domain
         self._layout = Layout(domain)
-        self._blocks = sorted(_blocks_of(groups), key=lambda block: block.level)
-        entries = [block.entries(domain) for block in self._blocks]
+        self._stacks = sorted(_stacks_of(blocks), key=lambda stack: stack.level)
+        entries = [stack.entries(domain) for stack in self._stacks]
         self._entries, self._largest = sum(entries), max(entries)
         self._parts: dict[int, list[Part]] = {}
 
@@ -184,13 +184,13 @@ class HierarchicalProducts:
         is_large = components * self._entries > KEPT_TABLES * MAX_ENTRIES
         recompute = is_large and torch.is_grad_enabled()
         found: dict[int, torch.Tensor] = {}
-        for block, cells in zip(self._blocks, self._products(mixture, recompute), strict=True):
-            tables = torch.split(cells, block.heights(self._domain))
-            found |= zip(block.positions, (table.flatten() for table in tables), strict=True)
+        for stack, cells in zip(self._stacks, self._products(mixture, recompute), strict=True):
+            tables = torch.split(cells, stack.heights(self._domain))
+            found |= zip(stack.positions, (table.flatten() for table in tables), strict=True)
         return torch.cat([found[position] for position in range(len(found))]) / components
 
     def _products(self, mixture: "ProductMixture", recompute: bool) -> list[torch.Tensor]:
-        """The product of each block, summed over batches of components whose tables fit."""
+        """The product of each stack, summed over batches of components whose tables fit."""
         at_once = max(1, MAX_ENTRIES // self._largest)
         if len(mixture.probabilities) <= at_once:
             return self._of_batch(mixture, recompute)
@@ -198,7 +198,7 @@ class HierarchicalProducts:
             self._of_batch(type(mixture)(mixture.domain, some), recompute)
             for some in torch.split(mixture.probabilities, at_once)
         ]
-        return [torch.stack(of_block).sum(0) for of_block in zip(*batches, strict=True)]
+        return [torch.stack(of_stack).sum(0) for of_stack in zip(*batches, strict=True)]
 
     def _of_batch(self, mixture: "ProductMixture", recompute: bool) -> list[torch.Tensor]:
         def products(part: Part, *rows: torch.Tensor) -> list[torch.Tensor]:
@@ -212,37 +212,37 @@ class HierarchicalProducts:
         return [product for part in parts for product in products(part, *rows)]
 
     def _parts_for(self, components: int) -> list[Part]:
-        """Blocks in their order, as many together as fit for that many components."""
+        """Stacks in their order, as many together as fit for that many components."""
         if components not in self._parts:
-            parts: list[list[Block]] = [[]]
+            parts: list[list[Stack]] = [[]]
             entries = 0
-            for block in self._blocks:
-                entries += block.entries(self._domain)
+            for stack in self._stacks:
+                entries += stack.entries(self._domain)
                 if parts[-1] and entries * components > MAX_ENTRIES:
                     parts.append([])
-                    entries = block.entries(self._domain)
-                parts[-1].append(block)
-            self._parts[components] = [Part(blocks, self._layout) for blocks in parts]
+                    entries = stack.entries(self._domain)
+                parts[-1].append(stack)
+            self._parts[components] = [Part(stacks, self._layout) for stacks in parts]
         return self._parts[components]
 
 
 @lru_cache(maxsize=KEPT_PLANS)
-def products_of(groups: tuple["Hierarchical", ...], domain: Domain) -> HierarchicalProducts:
+def products_of(blocks: tuple["Hierarchical", ...], domain: Domain) -> HierarchicalProducts:
     """The same plan is used in every step of a fit."""
-    return HierarchicalProducts(groups, domain)
+    return HierarchicalProducts(blocks, domain)
 
 
-def _blocks_of(groups: Sequence["Hierarchical"]) -> list[Block]:
+def _stacks_of(blocks: Sequence["Hierarchical"]) -> list[Stack]:
     alike: dict[tuple[str, tuple[str, ...], str | None], list[int]] = {}
-    for position, group in enumerate(groups):
-        last = group.of_groups[-1] if group.of_groups and not group.of_individuals else None
-        alike.setdefault((group.level, group.of_individuals, last), []).append(position)
+    for position, block in enumerate(blocks):
+        last = block.of_groups[-1] if block.of_groups and not block.of_individuals else None
+        alike.setdefault((block.level, block.of_individuals, last), []).append(position)
     return [
-        Block(
+        Stack(
             level,
             own,
             last,
-            tuple(groups[i].of_groups[:-1] if last else groups[i].of_groups for i in positions),
+            tuple(blocks[i].of_groups[:-1] if last else blocks[i].of_groups for i in positions),
             tuple(positions),
         )
         for (level, own, last), positions in alike.items()

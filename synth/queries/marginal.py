@@ -14,8 +14,8 @@ from scrim.spec.population import Protection
 from scrim.spec.schema import CategoricalColumn, Schema
 from scrim.spec.sensitivity import Sensitivity, of_partition
 from synth.domain import Domain
+from synth.queries.block import QueryBlock
 from synth.queries.features import CellFeatures
-from synth.queries.group import QueryGroup
 from synth.queries.marginal_counter import MarginalCounter
 from synth.queries.marginal_products import products_of
 from synth.queries.reading import Reading
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Marginal(QueryGroup):
+class Marginal(QueryBlock):
     """All cells of the cross table of some attributes, the last attribute varying fastest."""
 
     reads: ClassVar[Literal["codes", "numbers"]] = "codes"
@@ -70,38 +70,38 @@ class Marginal(QueryGroup):
         return summed(counts.reshape(self.sizes), self.attributes.index(name))
 
     @classmethod
-    def counter(cls, groups: Sequence["Marginal"]) -> MarginalCounter:
+    def counter(cls, blocks: Sequence["Marginal"]) -> MarginalCounter:
         """Count all of them in one pass over the rows."""
-        return MarginalCounter(groups)
+        return MarginalCounter(blocks)
 
     @classmethod
     def on_histogram(
-        cls, groups: Sequence["Marginal"], model: "TabularModel"
+        cls, blocks: Sequence["Marginal"], model: "TabularModel"
     ) -> list[torch.Tensor]:
         """The model's own cross tables; attributes that it does not have are uniform."""
-        tables = model.marginals([group.attributes for group in groups])
-        return [_flat(g, table, model.domain) for g, table in zip(groups, tables, strict=True)]
+        tables = model.marginals([block.attributes for block in blocks])
+        return [_flat(g, table, model.domain) for g, table in zip(blocks, tables, strict=True)]
 
     @classmethod
-    def on_support(cls, groups: Sequence["Marginal"], support: "Support") -> list[torch.Tensor]:
+    def on_support(cls, blocks: Sequence["Marginal"], support: "Support") -> list[torch.Tensor]:
         """Add each row's weight to its cell; attributes that the rows lack are uniform."""
-        return [_flat(g, support.marginal(g.attributes), support.domain) for g in groups]
+        return [_flat(g, support.marginal(g.attributes), support.domain) for g in blocks]
 
     def matching(self, index: int, support: "Support") -> torch.Tensor:
         """The rows in one cell."""
         return (support.cells(self.attributes) == index).nonzero().flatten()
 
     @classmethod
-    def on_product(cls, groups: Sequence["Marginal"], mixture: "ProductMixture") -> torch.Tensor:
+    def on_product(cls, blocks: Sequence["Marginal"], mixture: "ProductMixture") -> torch.Tensor:
         """A few matrix products for the whole workload."""
-        return products_of(tuple(groups), mixture.domain).answers(mixture)
+        return products_of(tuple(blocks), mixture.domain).answers(mixture)
 
     @classmethod
-    def on_relaxed(cls, groups: Sequence["Marginal"], rows: "RelaxedRows") -> torch.Tensor:
+    def on_relaxed(cls, blocks: Sequence["Marginal"], rows: "RelaxedRows") -> torch.Tensor:
         """Every row is a product distribution over the softly edged codes of its columns."""
-        names = dict.fromkeys(name for group in groups for name in group.attributes)
+        names = dict.fromkeys(name for block in blocks for name in block.attributes)
         readings = [Reading.of(rows.schema.attribute(name)) for name in names]
-        return cls.on_product(groups, rows.mixture(readings))
+        return cls.on_product(blocks, rows.mixture(readings))
 
     def features(self, schema: Schema) -> CellFeatures:
         """One table."""
@@ -132,11 +132,11 @@ def code_labels(schema: Schema, name: str) -> list[str]:
     return [*labels, "missing"] if column.nullable else labels
 
 
-def _flat(group: Marginal, table: torch.Tensor, domain: Domain) -> torch.Tensor:
+def _flat(block: Marginal, table: torch.Tensor, domain: Domain) -> torch.Tensor:
     """All cells of a marginal, from the table of those attributes that a model's domain has."""
-    known = [name in domain.size_of for name in group.attributes]
+    known = [name in domain.size_of for name in block.attributes]
     if all(known):
         return table.flatten()
-    shape = [size if k else 1 for size, k in zip(group.sizes, known, strict=True)]
-    repeated = group.size // math.prod(shape)
-    return (table.reshape(shape) / repeated).expand(group.sizes).flatten()
+    shape = [size if k else 1 for size, k in zip(block.sizes, known, strict=True)]
+    repeated = block.size // math.prod(shape)
+    return (table.reshape(shape) / repeated).expand(block.sizes).flatten()

@@ -2,7 +2,7 @@
 
 The mean over components of p_a p_b p_c is (p_a * p_b)^T p_c / K. Marginals that share all but their
 largest attribute are therefore one matrix product, and all pairs together are one: P^T P / K. A last
-permutation brings the cells into the order of the groups; nothing is indexed query by query.
+permutation brings the cells into the order of the blocks; nothing is indexed query by query.
 """
 
 import math
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Block:
+class MatrixProduct:
     """One matrix product: a table of leading cells times the columns of the following attributes."""
 
     leading: tuple[str, ...]
@@ -47,31 +47,31 @@ class Block:
 class MarginalProducts:
     """How to answer some marginals on any mixture over a domain."""
 
-    def __init__(self, groups: Sequence["Marginal"], domain: Domain) -> None:
-        self._blocks = _blocks_of(groups, domain)
-        self._entries = sum(block.rows(domain) for block in self._blocks)
-        self._order = _order(groups, self._blocks, domain)
+    def __init__(self, blocks: Sequence["Marginal"], domain: Domain) -> None:
+        self._matrices = _matrices_of(blocks, domain)
+        self._entries = sum(matrix.rows(domain) for matrix in self._matrices)
+        self._order = _order(blocks, self._matrices, domain)
 
     def answers(self, mixture: "ProductMixture") -> torch.Tensor:
-        """All cells of all groups, in their order."""
+        """All cells of all blocks, in their order."""
         components = len(mixture.probabilities)
         is_large = components * self._entries > KEPT_TABLES * MAX_ENTRIES
         recompute = is_large and torch.is_grad_enabled()
-        blocks = [_sum_over_components(block, mixture, recompute) for block in self._blocks]
-        cells = torch.cat([block.flatten() for block in blocks]) / components
+        matrices = [_sum_over_components(matrix, mixture, recompute) for matrix in self._matrices]
+        cells = torch.cat([matrix.flatten() for matrix in matrices]) / components
         return cells.index_select(0, self._order.to(cells.device))
 
 
 @lru_cache(maxsize=KEPT_PLANS)
-def products_of(groups: tuple["Marginal", ...], domain: Domain) -> MarginalProducts:
+def products_of(blocks: tuple["Marginal", ...], domain: Domain) -> MarginalProducts:
     """The same plan is used in every step of a fit."""
-    return MarginalProducts(groups, domain)
+    return MarginalProducts(blocks, domain)
 
 
-def _blocks_of(groups: Sequence["Marginal"], domain: Domain) -> list[Block]:
+def _matrices_of(blocks: Sequence["Marginal"], domain: Domain) -> list[MatrixProduct]:
     followers: dict[tuple[str, ...], dict[str, None]] = {}
-    for group in groups:
-        *leading, last = _by_size(group.attributes, domain)
+    for block in blocks:
+        *leading, last = _by_size(block.attributes, domain)
         followers.setdefault(tuple(leading), {})[last] = None
     pairs = [
         (leading[0], last)
@@ -83,19 +83,19 @@ def _blocks_of(groups: Sequence["Marginal"], domain: Domain) -> list[Block]:
     return [
         *([stacked] if stacked else []),
         *(
-            Block(leading, tuple(last))
+            MatrixProduct(leading, tuple(last))
             for leading, last in followers.items()
             if not (stacked and len(leading) == 1)
         ),
     ]
 
 
-def _all_pairs(pairs: Sequence[tuple[str, str]], domain: Domain) -> Block | None:
+def _all_pairs(pairs: Sequence[tuple[str, str]], domain: Domain) -> MatrixProduct | None:
     """P^T P over the attributes in pairs, where most of its upper half is asked for."""
     names = tuple(dict.fromkeys(name for pair in pairs for name in pair))
     width = sum(domain.size_of[name] for name in names)
     asked = sum(domain.size_of[a] * domain.size_of[b] for a, b in pairs)
-    return Block(names, names, stacked=True) if asked > 0.3 * width**2 else None
+    return MatrixProduct(names, names, stacked=True) if asked > 0.3 * width**2 else None
 
 
 def _by_size(attributes: Sequence[str], domain: Domain) -> tuple[str, ...]:
@@ -103,20 +103,22 @@ def _by_size(attributes: Sequence[str], domain: Domain) -> tuple[str, ...]:
     return tuple(sorted(attributes, key=lambda name: (domain.size_of[name], name)))
 
 
-def _sum_over_components(block: Block, mixture: "ProductMixture", recompute: bool) -> torch.Tensor:
-    """A block's product, in batches of components whose joint table fits."""
+def _sum_over_components(
+    matrix: MatrixProduct, mixture: "ProductMixture", recompute: bool
+) -> torch.Tensor:
+    """A matrix's product, in batches of components whose joint table fits."""
 
     def product(probabilities: torch.Tensor) -> torch.Tensor:
-        return block.product(type(mixture)(mixture.domain, probabilities))
+        return matrix.product(type(mixture)(mixture.domain, probabilities))
 
     def batch(probabilities: torch.Tensor) -> torch.Tensor:
         if recompute:
             return cast(torch.Tensor, checkpoint(product, probabilities, use_reentrant=False))
         return product(probabilities)
 
-    at_once = max(1, MAX_ENTRIES // block.rows(mixture.domain))
+    at_once = max(1, MAX_ENTRIES // matrix.rows(mixture.domain))
     if len(mixture.probabilities) <= at_once and not recompute:
-        return block.product(mixture)
+        return matrix.product(mixture)
     first, *rest = torch.split(mixture.probabilities, at_once)
     total = batch(first)
     for probabilities in rest:
@@ -124,26 +126,28 @@ def _sum_over_components(block: Block, mixture: "ProductMixture", recompute: boo
     return total
 
 
-def _order(groups: Sequence["Marginal"], blocks: Sequence[Block], domain: Domain) -> torch.Tensor:
-    """Where each group's cells are among the cells of all blocks, one after another."""
+def _order(
+    blocks: Sequence["Marginal"], matrices: Sequence[MatrixProduct], domain: Domain
+) -> torch.Tensor:
+    """Where each block's cells are among the cells of all matrices, one after another."""
     cells_of: dict[tuple[str, ...], NDArray[np.int64]] = {}
     offset = 0
-    for block in blocks:
-        columns = _slices(block.following, domain)
-        height, width = block.rows(domain), sum(domain.size_of[n] for n in block.following)
+    for matrix in matrices:
+        columns = _slices(matrix.following, domain)
+        height, width = matrix.rows(domain), sum(domain.size_of[n] for n in matrix.following)
         positions = offset + np.arange(height * width).reshape(height, width)
         for last, column in columns.items():
-            if block.stacked:
-                for name, row in _slices(block.leading, domain).items():
+            if matrix.stacked:
+                for name, row in _slices(matrix.leading, domain).items():
                     cells_of[name, last] = positions[row, column]
             else:
-                cells_of[*block.leading, last] = positions[:, column]
+                cells_of[*matrix.leading, last] = positions[:, column]
         offset += positions.size
     ordered = []
-    for group in groups:
-        by_size = _by_size(group.attributes, domain)
+    for block in blocks:
+        by_size = _by_size(block.attributes, domain)
         cells = cells_of[by_size].reshape([domain.size_of[name] for name in by_size])
-        ordered.append(cells.transpose([by_size.index(name) for name in group.attributes]).ravel())
+        ordered.append(cells.transpose([by_size.index(name) for name in block.attributes]).ravel())
     return torch.from_numpy(np.concatenate(ordered))
 
 

@@ -226,13 +226,13 @@ def test_truth_counts_groups_that_contain_somebody_and_individuals() -> None:
     frame = pd.DataFrame({name: column for name, column in private.rows.items() if name != "id"})
     frame["household"] = np.cumsum(np.r_[True, private.rows["id"][1:] != private.rows["id"][:-1]])
     expected: list[float] = []
-    for group in truth.queries.groups:
-        sizes = [private.schema.linked.sizes[name] for name in group.attributes]
+    for block in truth.queries.blocks:
+        sizes = [private.schema.linked.sizes[name] for name in block.attributes]
         for codes in product(*(range(size) for size in sizes)):
             fulfils = np.logical_and.reduce(
-                [frame[name] == code for name, code in zip(group.attributes, codes, strict=True)]
+                [frame[name] == code for name, code in zip(block.attributes, codes, strict=True)]
             )
-            if group.level == "group":
+            if block.level == "group":
                 expected.append(frame["household"][fulfils].nunique() / private.groups)
             else:
                 expected.append(fulfils.mean())

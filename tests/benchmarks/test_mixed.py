@@ -161,9 +161,9 @@ def test_every_question_can_be_counted(name: str, rows: pd.DataFrame) -> None:
         "trees": categories * numbers,
         "marginals-2": categories * (categories - 1) // 2,
     }
-    for kind, groups in expected.items():
+    for kind, blocks in expected.items():
         truth = count_truth(asked[kind].problem(COLUMN_SETS[name], "ZZ"))
-        assert len(truth.queries.groups) == groups
+        assert len(truth.queries.blocks) == blocks
         assert 0 < truth.fractions.max() <= 1
     assert len(count_truth(asked["prefixes"].problem(COLUMN_SETS[name], "ZZ")).fractions) == 30
 

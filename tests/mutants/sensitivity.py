@@ -99,44 +99,44 @@ MUTANTS = (
         (f"{MIXED}[row-replace_one]",),
     ),
     Mutant(
-        "certify is priced by its first group",
+        "certify is priced by its first block",
         "synth/privacy/vault.py",
-        """        linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
+        """        linf = max(block.sensitivity(self.protection).linf for block in queries.blocks)
 
         def true_error() -> Counts:
             errors""",
-        """        linf = queries.groups[0].sensitivity(self.protection).linf
+        """        linf = queries.blocks[0].sensitivity(self.protection).linf
 
         def true_error() -> Counts:
             errors""",
-        (f"{OPERATION}[certify unlike groups-person-replace_one]",),
+        (f"{OPERATION}[certify unlike blocks-person-replace_one]",),
     ),
     Mutant(
-        "hedge draws are priced by the least sensitive group",
+        "hedge draws are priced by the least sensitive block",
         "synth/privacy/vault.py",
-        """        linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
+        """        linf = max(block.sensitivity(self.protection).linf for block in queries.blocks)
 
         def true_scores""",
-        """        linf = min(group.sensitivity(self.protection).linf for group in queries.groups)
+        """        linf = min(block.sensitivity(self.protection).linf for block in queries.blocks)
 
         def true_scores""",
-        (f"{OPERATION}[hedge over unlike groups-person-replace_one]",),
+        (f"{OPERATION}[hedge over unlike blocks-person-replace_one]",),
     ),
     Mutant(
-        "a selection is priced by the least sensitive group",
+        "a selection is priced by the least sensitive block",
         "synth/privacy/vault.py",
         "return common, largest",
         "return min(d for d in linf if d), largest",
-        (f"{OPERATION}[select among unlike groups-household-replace_one]",),
+        (f"{OPERATION}[select among unlike blocks-household-replace_one]",),
     ),
     Mutant(
-        "the best mixture is priced by its first group",
+        "the best mixture is priced by its first block",
         "synth/privacy/vault.py",
-        """        linf = max(group.sensitivity(self.protection).linf for group in queries.groups)
+        """        linf = max(block.sensitivity(self.protection).linf for block in queries.blocks)
 
         def true_error() -> Counts:
             true_counts""",
-        """        linf = queries.groups[0].sensitivity(self.protection).linf
+        """        linf = queries.blocks[0].sensitivity(self.protection).linf
 
         def true_error() -> Counts:
             true_counts""",
@@ -157,12 +157,12 @@ MUTANTS = (
         (f"{MIXTURE}::test_weights_sum_to_the_number_of_rows",),
     ),
     Mutant(
-        "a score of groups of unlike sensitivity overflows",
+        "a score of blocks of unlike sensitivity overflows",
         "synth/privacy/vault.py",
         "np.minimum(true_errors, np.repeat(2**62 // factor, sizes))",
         "true_errors",
         (
-            "tests/synth/privacy/test_vault.py::test_the_largest_error_of_unequal_groups_does_not_overflow",
+            "tests/synth/privacy/test_vault.py::test_the_largest_error_of_unequal_blocks_does_not_overflow",
         ),
     ),
 )

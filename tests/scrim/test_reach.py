@@ -13,7 +13,7 @@ from service.ledger import endpoints as ledger
 from service.populations import endpoints as populations
 from service.releases import endpoints as releases
 
-CLIENT = Path(__file__).parents[2] / "client"
+CLIENT = Path(__file__).parents[2] / "scrim"
 ROUTERS: list[APIRouter] = [
     datasets.router,
     keys.router,

@@ -12,8 +12,8 @@ from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import MECHANISMS
 from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
-from scrim.spec.workload import Group, Marginals, TreeGroup, expand
-from scrim.spec.workload.groups import MAX_COMBINATIONS
+from scrim.spec.workload import Block, Marginals, TreeBlock, expand
+from scrim.spec.workload.blocks import MAX_COMBINATIONS
 from service.ledger.records import Account
 from service.releases.schemas import Preview
 from synth.planning.candidates import by_forecast_error
@@ -66,8 +66,8 @@ def test_a_thousand_marginals_of_a_hundred_columns_are_planned(k: int) -> None:
 
 def test_all_triples_of_fifty_columns_are_planned_by_their_pairs() -> None:
     fifty = coded_schema({f"c{i}": 3 for i in range(50)})
-    groups = expand([Marginals(type="marginals", k=3)], fifty)
-    assert len(groups.below(2).names) == 50 + 50 * 49 // 2
+    blocks = expand([Marginals(type="marginals", k=3)], fifty)
+    assert len(blocks.below(2).names) == 50 + 50 * 49 // 2
     ask(fifty, marginals(3))
 
 
@@ -80,7 +80,7 @@ def test_all_triples_of_fifty_columns_are_planned_by_their_pairs() -> None:
         ([marginals(5)], "all 5-way marginals of 100 columns are 75287520, more than 20000"),
         (
             [marginals(2)] * 5,
-            "more than 20,000 marginals, trees and other groups of queries; ask for fewer",
+            "more than 20,000 marginals, trees and other blocks of queries; ask for fewer",
         ),
         (
             [marginals(10, count=5000, seed=1)],
@@ -94,10 +94,10 @@ def test_workloads_are_bounded(items: list[dict[str, Any]], message: str) -> Non
 
 
 def test_levels_of_trees_are_counted_and_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def listed(group: TreeGroup, schema: Schema) -> list[Any]:
+    def listed(block: TreeBlock, schema: Schema) -> list[Any]:
         raise AssertionError("the tables were listed")
 
-    monkeypatch.setattr(TreeGroup, "tables", listed)
+    monkeypatch.setattr(TreeBlock, "tables", listed)
     tree = {"type": "binary_tree", "k": 10, "levels": 16}
     with pytest.raises(SpecError, match="1,099,511,627,776 cross tables, one for each combination"):
         ask(numbers(10), tree)
@@ -105,13 +105,13 @@ def test_levels_of_trees_are_counted_and_not_listed(monkeypatch: pytest.MonkeyPa
 
 def test_each_column_of_many_trees_is_aligned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, ...]] = []
-    unaligned = TreeGroup.unaligned
+    unaligned = TreeBlock.unaligned
 
-    def counted(group: TreeGroup, schema: Schema) -> str | None:
-        asked.append(group.attributes)
-        return unaligned(group, schema)
+    def counted(block: TreeBlock, schema: Schema) -> str | None:
+        asked.append(block.attributes)
+        return unaligned(block, schema)
 
-    monkeypatch.setattr(TreeGroup, "unaligned", counted)
+    monkeypatch.setattr(TreeBlock, "unaligned", counted)
     ask(numbers(40), {"type": "binary_tree", "k": 2})
     assert asked == [(f"x{position}",) for position in range(40)]
 
@@ -120,7 +120,7 @@ def test_each_item_is_expanded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     expanded: list[int | None] = []
     expand_item = Marginals.expand
 
-    def counted(item: Marginals, schema: Schema) -> list[Group]:
+    def counted(item: Marginals, schema: Schema) -> list[Block]:
         expanded.append(item.k)
         return expand_item(item, schema)
 
@@ -135,7 +135,7 @@ def test_marginals_that_are_not_measured_are_counted_and_not_built() -> None:
     asked = expand(workload, schema)
     measured = by_forecast_error(Setting(schema, ADD_REMOVE, UNITS_PER_RHO, 1000, asked))
     built = [order for order in range(1, 4) if "groups" in vars(asked.below(order))]
-    assert built == [max(len(group.attributes) for group in measured)]
+    assert built == [max(len(block.attributes) for block in measured)]
 
 
 def test_named_queries_of_all_items_are_bounded() -> None:
@@ -145,10 +145,10 @@ def test_named_queries_of_all_items_are_bounded() -> None:
 
 
 def test_orders_with_too_many_marginals_are_not_listed() -> None:
-    groups = expand([Marginals(type="marginals", k=10, count=2000, seed=1)], HUNDRED)
-    assert len(groups.below(2).names) > 100
-    assert groups.below(5).names == []
-    assert all(len(groups.below(order).names) <= MAX_COMBINATIONS + 100 for order in range(1, 11))
+    blocks = expand([Marginals(type="marginals", k=10, count=2000, seed=1)], HUNDRED)
+    assert len(blocks.below(2).names) > 100
+    assert blocks.below(5).names == []
+    assert all(len(blocks.below(order).names) <= MAX_COMBINATIONS + 100 for order in range(1, 11))
 
 
 # Times --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 
 from scrim.spec.population import Protection
 from scrim.spec.two_level import LinkedSchema, TwoLevelSchema
-from synth.queries import GroupSizes, Hierarchical, QueryGroup
+from synth.queries import GroupSizes, Hierarchical, QueryBlock
 from synth.table import Table
 from synth.table.encoding import attribute_codec
 from synth.table.linking import number_keys
@@ -88,7 +88,7 @@ def random_households(schema: LinkedSchema, groups: int, seed: int = 0) -> list[
     return found
 
 
-def by_hand(query: QueryGroup, households: Sequence[Household]) -> list[int]:
+def by_hand(query: QueryBlock, households: Sequence[Household]) -> list[int]:
     """The counts of one table, group by group."""
     assert isinstance(query, Hierarchical | GroupSizes)
     if isinstance(query, GroupSizes):

@@ -12,7 +12,7 @@ from scrim.spec.schema import CategoricalColumn, Schema
 from scrim.spec.workload.conditions import Condition, HasCode, InInterval
 from synth.domain import Domain
 from synth.models.relaxed import RelaxedRows
-from synth.queries import QueryGroup
+from synth.queries import QueryBlock
 from synth.queries.coordinates import span_of
 from synth.queries.features import CellFeatures, ConjunctionFeatures, Features, HalfspaceFeatures
 from synth.table import Table, store_numbers
@@ -104,14 +104,14 @@ def codes_of(rows: list[Row]) -> dict[str, torch.Tensor]:
     return {name: torch.from_numpy(codes[name].astype(np.int32)) for name in NAMES}
 
 
-def by_hand(group: QueryGroup, rows: list[Row]) -> list[int]:
-    """Count a group's queries one row at a time, from their labels."""
+def by_hand(block: QueryBlock, rows: list[Row]) -> list[int]:
+    """Count a block's queries one row at a time, from their labels."""
     named = [dict(zip(NAMES, row, strict=True)) for row in rows]
-    if isinstance(group.features(SCHEMA), HalfspaceFeatures):  # whose labels do not tell
-        return by_features(group, rows)
+    if isinstance(block.features(SCHEMA), HalfspaceFeatures):  # whose labels do not tell
+        return by_features(block, rows)
     return [
         sum(all(holds(part, row) for part in label.split(" & ")) for row in named)
-        for label in group.labels(SCHEMA)
+        for label in block.labels(SCHEMA)
     ]
 
 
@@ -131,10 +131,10 @@ def holds(part: str, row: dict[str, Any]) -> bool:
     return wanted == f"={cell}"
 
 
-def by_features(group: QueryGroup, rows: list[Row]) -> list[int]:
-    """Count a group's queries from what its features say about each row."""
-    features, numbers = group.features(SCHEMA), numbers_of(rows)
-    satisfied = np.zeros((len(rows), group.size), np.int64)
+def by_features(block: QueryBlock, rows: list[Row]) -> list[int]:
+    """Count a block's queries from what its features say about each row."""
+    features, numbers = block.features(SCHEMA), numbers_of(rows)
+    satisfied = np.zeros((len(rows), block.size), np.int64)
     for i in range(len(rows)):
         row = {name: column[i : i + 1] for name, column in numbers.items()}
         satisfied[i, satisfied_by(row, features)] = 1

@@ -52,16 +52,16 @@ def test_consistent_answers_are_the_least_squares_solution() -> None:
     covariance = np.linalg.pinv(matrix.T @ matrix)
     answers = model.answer(ALL)
     assert answers.standard_errors is not None and answers.count_standard_errors is not None
-    for group, values, errors, count_errors in zip(
-        ALL.groups,
+    for block, values, errors, count_errors in zip(
+        ALL.blocks,
         ALL.split(answers.values),
         ALL.split(answers.standard_errors),
         ALL.split(answers.count_standard_errors),
         strict=True,
     ):
-        axes = [DOMAIN.names.index(n) for n in group.attributes]
-        index = np.ravel_multi_index([cells[i] for i in axes], [SIZES[n] for n in group.attributes])
-        rows = np.eye(group.size)[:, index]
+        axes = [DOMAIN.names.index(n) for n in block.attributes]
+        index = np.ravel_multi_index([cells[i] for i in axes], [SIZES[n] for n in block.attributes])
+        rows = np.eye(block.size)[:, index]
         np.testing.assert_allclose(values * 400, rows @ solution, atol=1e-6)
         variances = np.diag(rows @ covariance @ rows.T)
         np.testing.assert_allclose(count_errors, np.sqrt(variances), rtol=1e-6)

@@ -371,8 +371,8 @@ def fractions(queries: QuerySet, table: Table) -> np.ndarray:
     """True answers as fractions: of the rows or, where rows are linked, of groups or individuals."""
     rows = sum(number_of(chunk, table.schema) for chunk in table.chunks())
     wholes = [
-        rows if group.whole is None else QuerySet([group.whole]).count(table)[0]
-        for group in queries.groups
+        rows if block.whole is None else QuerySet([block.whole]).count(table)[0]
+        for block in queries.blocks
     ]
     return queries.count(table) / np.repeat(wholes, np.diff(queries.offsets))
 

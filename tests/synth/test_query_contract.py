@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from scrim.spec.errors import SpecError
 from scrim.spec.workload import (
     BinaryTree,
-    Group,
+    Block,
     Halfspaces,
-    MarginalGroup,
+    MarginalBlock,
     Prefixes,
     Ranges,
     expand,
@@ -27,7 +27,7 @@ from synth.models.histogram import Histogram
 from synth.models.product import ProductMixture
 from synth.models.relaxed import RelaxedRows
 from synth.models.support import Support
-from synth.queries import Conjunctions, QueryGroup, QuerySet, Single, compile_groups
+from synth.queries import Conjunctions, QueryBlock, QuerySet, Single, compile_blocks
 from synth.table import Table, store_numbers
 from tests.support import PROTECTIONS
 from tests.synth.query_reference import (
@@ -45,8 +45,8 @@ from tests.synth.query_reference import (
     relaxed,
 )
 
-GROUPS: dict[str, list[Group]] = {
-    "marginals": [MarginalGroup(names) for k in (1, 2, 3, 4) for names in combinations(NAMES, k)],
+BLOCKS: dict[str, list[Block]] = {
+    "marginals": [MarginalBlock(names) for k in (1, 2, 3, 4) for names in combinations(NAMES, k)],
     "binary trees": expand(
         [
             BinaryTree(type="binary_tree", k=1, levels=3),
@@ -91,13 +91,13 @@ GROUPS: dict[str, list[Group]] = {
         SCHEMA,
     ),
 }
-COMPILED: dict[str, list[QueryGroup]] = {
-    name: list(compile_groups(groups, SCHEMA).groups) for name, groups in GROUPS.items()
+COMPILED: dict[str, list[QueryBlock]] = {
+    name: list(compile_blocks(blocks, SCHEMA).blocks) for name, blocks in BLOCKS.items()
 }
 ON_BINS = [
     name
-    for name, groups in GROUPS.items()
-    if all(group.unaligned(SCHEMA) is None for group in groups)
+    for name, blocks in BLOCKS.items()
+    if all(block.unaligned(SCHEMA) is None for block in blocks)
 ]
 
 
@@ -118,29 +118,29 @@ def test_which_classes_discrete_models_answer() -> None:
 
 def test_counts_equal_a_count_by_hand(queries: QuerySet) -> None:
     counted = queries.split(queries.count(new_table(ROWS)))
-    for group, counts in zip(queries.groups, counted, strict=True):
+    for block, counts in zip(queries.blocks, counted, strict=True):
         assert counts.dtype == np.int64
-        assert counts.tolist() == by_hand(group, ROWS), group.name
+        assert counts.tolist() == by_hand(block, ROWS), block.name
 
 
 def test_features_say_the_same(queries: QuerySet) -> None:
     counted = queries.split(queries.count(new_table(ROWS)))
-    for group, counts in zip(queries.groups, counted, strict=True):
-        assert counts.tolist() == by_features(group, ROWS), group.name
+    for block, counts in zip(queries.blocks, counted, strict=True):
+        assert counts.tolist() == by_features(block, ROWS), block.name
 
 
 @settings(max_examples=20)
 @given(st.data())
-def test_the_order_of_the_groups_does_not_matter(data: st.DataObject) -> None:
-    """Groups share tables whose attributes may come in any order."""
-    for groups in COMPILED.values():
+def test_the_order_of_the_blocks_does_not_matter(data: st.DataObject) -> None:
+    """Blocks share tables whose attributes may come in any order."""
+    for blocks in COMPILED.values():
         chosen = data.draw(
-            st.lists(st.sampled_from(groups), min_size=1, max_size=5, unique_by=lambda g: g.name)
+            st.lists(st.sampled_from(blocks), min_size=1, max_size=5, unique_by=lambda g: g.name)
         )
         queries = QuerySet(chosen)
         counted = queries.split(queries.count(new_table(ROWS)))
-        for group, counts in zip(chosen, counted, strict=True):
-            alone = QuerySet([group]).count(new_table(ROWS))
+        for block, counts in zip(chosen, counted, strict=True):
+            alone = QuerySet([block]).count(new_table(ROWS))
             assert counts.tolist() == alone.tolist(), [g.name for g in chosen]
 
 
@@ -159,10 +159,10 @@ def test_no_rows_count_zero(queries: QuerySet) -> None:
 @settings(max_examples=25)
 @given(st.lists(ROW, max_size=12))
 def test_any_rows_are_counted_right(rows: list[Row]) -> None:
-    for groups in COMPILED.values():
-        counted = QuerySet(groups[-3:]).split(QuerySet(groups[-3:]).count(new_table(rows)))
-        for group, counts in zip(groups[-3:], counted, strict=True):
-            assert counts.tolist() == by_hand(group, rows)
+    for blocks in COMPILED.values():
+        counted = QuerySet(blocks[-3:]).split(QuerySet(blocks[-3:]).count(new_table(rows)))
+        for block, counts in zip(blocks[-3:], counted, strict=True):
+            assert counts.tolist() == by_hand(block, rows)
 
 
 def new_support(rows: list[Row], weights: torch.Tensor) -> Support:
@@ -210,9 +210,9 @@ def test_whole_weights_give_whole_sums(on_bins: QuerySet) -> None:
 def all_matching(queries: QuerySet) -> list[list[int]]:
     equal = new_support(ROWS, torch.ones(len(ROWS)))
     return [
-        group.matching(index, equal).tolist()
-        for group in queries.groups
-        for index in range(group.size)
+        block.matching(index, equal).tolist()
+        for block in queries.blocks
+        for index in range(block.size)
     ]
 
 
@@ -248,7 +248,7 @@ def test_graphical_models_answer_as_all_their_cells_do(
 
 
 def test_product_answers_are_differentiable(on_bins: QuerySet) -> None:
-    some = QuerySet(on_bins.groups[-4:])
+    some = QuerySet(on_bins.blocks[-4:])
 
     def answers(values: torch.Tensor) -> torch.Tensor:
         return some.on_product(ProductMixture(DOMAIN, values))
@@ -288,7 +288,7 @@ def test_what_bins_cannot_answer_is_refused_with_a_remedy(name: str) -> None:
         lambda: queries.on_product(random_mixture(1)),
         lambda: queries.on_support(support),
         lambda: queries.on_histogram(Histogram.uniform(DOMAIN)),
-        lambda: queries.groups[0].matching(0, support),
+        lambda: queries.blocks[0].matching(0, support),
     ):
         with pytest.raises(SpecError, match="bins"):
             ask()
@@ -311,8 +311,8 @@ def test_soft_edges_become_hard(queries: QuerySet) -> None:
 def test_relaxed_answers_are_differentiable_in_all_they_depend_on(queries: QuerySet) -> None:
     chance = torch.Generator().manual_seed(2)
     some = [
-        group if group.is_whole else group.only(range(0, group.size, 9))
-        for group in queries.groups[-3:]
+        block if block.is_whole else block.only(range(0, block.size, 9))
+        for block in queries.blocks[-3:]
     ]
     model = relaxed(ROWS[:3], 5.0)
     parts = (model.categories, model.places, model.missing)
@@ -334,22 +334,22 @@ def test_relaxed_answers_are_differentiable_in_all_they_depend_on(queries: Query
     assert torch.autograd.gradcheck(answers, values, fast_mode=True)
 
 
-def test_some_queries_of_a_group_are_answered_as_in_the_group(queries: QuerySet) -> None:
-    for group in queries.groups:
-        if group.is_whole:
+def test_some_queries_of_a_block_are_answered_as_in_the_block(queries: QuerySet) -> None:
+    for block in queries.blocks:
+        if block.is_whole:
             with pytest.raises(TypeError):
-                group.only([0])
+                block.only([0])
             continue
-        positions = [2, 0, group.size - 1]
-        some = group.only(positions)
+        positions = [2, 0, block.size - 1]
+        some = block.only(positions)
         assert some.size == 3
-        labels = list(group.labels(SCHEMA))
+        labels = list(block.labels(SCHEMA))
         assert list(some.labels(SCHEMA)) == [labels[i] for i in positions]
-        whole = QuerySet([group]).count(new_table(ROWS))
+        whole = QuerySet([block]).count(new_table(ROWS))
         assert QuerySet([some]).count(new_table(ROWS)).tolist() == whole[positions].tolist()
         assert by_features(some, ROWS) == whole[positions].tolist()
         rows = relaxed(ROWS, 3.0)
-        expected = QuerySet([group]).on_relaxed(rows)[positions]
+        expected = QuerySet([block]).on_relaxed(rows)[positions]
         torch.testing.assert_close(QuerySet([some]).on_relaxed(rows), expected)
         again = some.only([2])
         assert QuerySet([again]).count(new_table(ROWS)).tolist() == [whole[-1]]
@@ -357,40 +357,40 @@ def test_some_queries_of_a_group_are_answered_as_in_the_group(queries: QuerySet)
 
 @pytest.mark.parametrize("name", COMPILED)
 def test_the_public_contract_tells_sizes_and_sensitivities(name: str) -> None:
-    for spec, group in zip(GROUPS[name], COMPILED[name], strict=True):
-        assert (spec.attributes, spec.size(SCHEMA)) == (group.attributes, group.size)
-        assert spec.is_whole == group.is_whole
+    for spec, block in zip(BLOCKS[name], COMPILED[name], strict=True):
+        assert (spec.attributes, spec.size(SCHEMA)) == (block.attributes, block.size)
+        assert spec.is_whole == block.is_whole
         for protection in PROTECTIONS:
-            assert spec.sensitivity(SCHEMA, protection) == group.sensitivity(protection)
+            assert spec.sensitivity(SCHEMA, protection) == block.sensitivity(protection)
         tables = [math.prod(table.values()) for table in spec.tables(SCHEMA)]
-        assert not tables or sum(tables) == group.size
+        assert not tables or sum(tables) == block.size
 
 
 def test_labels_name_every_query_once(queries: QuerySet) -> None:
-    for group in queries.groups:
-        labels = list(group.labels(SCHEMA))
-        assert len(labels) == group.size
-        if not isinstance(group, Conjunctions):  # two random ones may be the same
-            assert len(set(labels)) == group.size
+    for block in queries.blocks:
+        labels = list(block.labels(SCHEMA))
+        assert len(labels) == block.size
+        if not isinstance(block, Conjunctions):  # two random ones may be the same
+            assert len(set(labels)) == block.size
 
 
 def test_names_are_unique(queries: QuerySet) -> None:
-    assert len({group.name for group in queries.groups}) == len(queries.groups)
-    assert Single(queries.groups[0], 3).name == f"{queries.groups[0].name}[3]"
+    assert len({block.name for block in queries.blocks}) == len(queries.blocks)
+    assert Single(queries.blocks[0], 3).name == f"{queries.blocks[0].name}[3]"
 
 
-def test_groups_compiled_again_are_the_same(queries: QuerySet) -> None:
-    """What was counted of a group is found again under an equal one."""
+def test_blocks_compiled_again_are_the_same(queries: QuerySet) -> None:
+    """What was counted of a block is found again under an equal one."""
     other_schema = SCHEMA.model_copy(update={"columns": SCHEMA.columns[:-1]})
-    for specs in GROUPS.values():
-        again = compile_groups(specs, SCHEMA).groups
-        assert again == compile_groups(specs, SCHEMA).groups
-        assert [hash(group) for group in again] == [
-            hash(group) for group in compile_groups(specs, SCHEMA).groups
+    for specs in BLOCKS.values():
+        again = compile_blocks(specs, SCHEMA).blocks
+        assert again == compile_blocks(specs, SCHEMA).blocks
+        assert [hash(block) for block in again] == [
+            hash(block) for block in compile_blocks(specs, SCHEMA).blocks
         ]
-    assert compile_groups(GROUPS["ranges"], other_schema).groups[-1] != COMPILED["ranges"][-1]
+    assert compile_blocks(BLOCKS["ranges"], other_schema).blocks[-1] != COMPILED["ranges"][-1]
 
 
-def test_every_query_is_located_in_its_group(queries: QuerySet) -> None:
-    expected = [(g, i) for g, group in enumerate(queries.groups) for i in range(group.size)]
+def test_every_query_is_located_in_its_block(queries: QuerySet) -> None:
+    expected = [(g, i) for g, block in enumerate(queries.blocks) for i in range(block.size)]
     assert [queries.locate(q) for q in range(queries.size)] == expected

@@ -23,7 +23,7 @@ from synth.journal import MemoryJournal
 from synth.models.support import Support
 from synth.planning.subject import Subject, subject_of
 from synth.privacy.vault import Vault
-from synth.queries import QuerySet, compile_groups, compile_workload
+from synth.queries import QuerySet, compile_blocks, compile_workload
 from synth.table import Table, draw_values
 from tests.support import release
 from tests.synth.replay import check_replay, unpriced, watch
@@ -83,7 +83,7 @@ def every_operation(about: Subject, table: Table) -> list[str]:
         items = [{"type": "hierarchical", "k": k} for k in (1, 2)]
         asked = release({"name": "h_mwem"}, workload=[*items, {"type": "group_sizes"}]).workload
         counted = [NUMBER_OF_GROUPS, NUMBER_OF_INDIVIDUALS, *expand(asked, schema)]
-        queries = compile_groups(counted, schema)
+        queries = compile_blocks(counted, schema)
     else:
         vault.count_rows(budget=UNITS)
         columns = range(1, len(schema.attributes) + 1)
@@ -92,8 +92,8 @@ def every_operation(about: Subject, table: Table) -> list[str]:
         ).workload
         queries = compile_workload(asked, schema)
         vault.best_mixture(queries, public_support(schema), rows=9, budget=UNITS)
-    for group in queries.groups:
-        vault.measure(group, budget=UNITS)
+    for block in queries.blocks:
+        vault.measure(block, budget=UNITS)
     ask_of_all(vault, queries)
     return [f"{operation.kind} {operation.asked}" for operation in journal.operations()]
 

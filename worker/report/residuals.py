@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scrim.spec.schema import Schema
 from synth.measurements import Measurement
 from synth.models.released import ReleasedModel
-from synth.queries import Conjunctions, QueryGroup, QuerySet, Single
+from synth.queries import Conjunctions, QueryBlock, QuerySet, Single
 
 SHOWN = 10
 """How many of the worst are listed."""
@@ -99,30 +99,30 @@ def residuals(model: ReleasedModel, measurements: Sequence[Measurement]) -> Resi
 def _answers(model: ReleasedModel, measurements: Sequence[Measurement]) -> list[Floats]:
     """The model's counts, as many for each measurement as it has values."""
     place = _places([measurement.query for measurement in measurements])
-    queries = QuerySet(dict.fromkeys(group for group, _ in place))
+    queries = QuerySet(dict.fromkeys(block for block, _ in place))
     counts = model.model.answer(queries).values * model.rows
-    of_group = dict(zip(queries.groups, queries.split(counts), strict=True))
-    return [of_group[group][picked] for group, picked in place]
+    of_block = dict(zip(queries.blocks, queries.split(counts), strict=True))
+    return [of_block[block][picked] for block, picked in place]
 
 
 def _places(
-    queries: Sequence[QueryGroup | Single],
-) -> list[tuple[QueryGroup, slice | list[int]]]:
-    """For each query a group that holds it, and where; groups are cut to what is needed of them."""
-    needed: dict[QueryGroup, set[int]] = {}
+    queries: Sequence[QueryBlock | Single],
+) -> list[tuple[QueryBlock, slice | list[int]]]:
+    """For each query a block that holds it, and where; blocks are cut to what is needed of them."""
+    needed: dict[QueryBlock, set[int]] = {}
     for query in queries:
-        if isinstance(query, Single) and not query.group.is_whole:
-            needed.setdefault(query.group, set()).add(query.index)
-    smaller = {group: group.only(sorted(indices)) for group, indices in needed.items()}
-    position = {group: sorted(indices).index for group, indices in needed.items()}
-    places: list[tuple[QueryGroup, slice | list[int]]] = []
+        if isinstance(query, Single) and not query.block.is_whole:
+            needed.setdefault(query.block, set()).add(query.index)
+    smaller = {block: block.only(sorted(indices)) for block, indices in needed.items()}
+    position = {block: sorted(indices).index for block, indices in needed.items()}
+    places: list[tuple[QueryBlock, slice | list[int]]] = []
     for query in queries:
         if not isinstance(query, Single):
             places.append((query, slice(None)))
-        elif query.group in needed:
-            places.append((smaller[query.group], [position[query.group](query.index)]))
+        elif query.block in needed:
+            places.append((smaller[query.block], [position[query.block](query.index)]))
         else:
-            places.append((query.group, [query.index]))
+            places.append((query.block, [query.index]))
     return places
 
 
@@ -150,9 +150,9 @@ def _worst_values(
     ]
 
 
-def _label(query: QueryGroup | Single, index: int, schema: Schema) -> str:
-    group, wanted = (query.group, query.index) if isinstance(query, Single) else (query, index)
-    return next(label for i, label in enumerate(group.labels(schema)) if i == wanted)
+def _label(query: QueryBlock | Single, index: int, schema: Schema) -> str:
+    block, wanted = (query.block, query.index) if isinstance(query, Single) else (query, index)
+    return next(label for i, label in enumerate(block.labels(schema)) if i == wanted)
 
 
 def measured_pairs(measurements: Sequence[Measurement]) -> set[frozenset[str]]:
@@ -166,13 +166,13 @@ def measured_pairs(measurements: Sequence[Measurement]) -> set[frozenset[str]]:
 
 def columns_of(measurements: Sequence[Measurement]) -> set[str]:
     """The columns that some measured query is about."""
-    groups = {m.query.group if isinstance(m.query, Single) else m.query for m in measurements}
-    return {name for group in groups for name in group.attributes}
+    blocks = {m.query.block if isinstance(m.query, Single) else m.query for m in measurements}
+    return {name for block in blocks for name in block.attributes}
 
 
-def _column_sets(query: QueryGroup | Single) -> set[tuple[str, ...]]:
-    group = query.group if isinstance(query, Single) else query
-    if not isinstance(group, Conjunctions):
-        return {group.attributes} if group.is_whole else set()
-    asked = [group.conjunctions[query.index]] if isinstance(query, Single) else group.conjunctions
+def _column_sets(query: QueryBlock | Single) -> set[tuple[str, ...]]:
+    block = query.block if isinstance(query, Single) else query
+    if not isinstance(block, Conjunctions):
+        return {block.attributes} if block.is_whole else set()
+    asked = [block.conjunctions[query.index]] if isinstance(query, Single) else block.conjunctions
     return {tuple(condition.column for condition in conjunction) for conjunction in asked}

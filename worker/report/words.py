@@ -28,7 +28,7 @@ class Asked:
     """An item of a workload."""
 
     words: str
-    groups: int
+    blocks: int
     queries: int
 
 
@@ -42,12 +42,12 @@ class Parameter:
 
 
 def asked(items: Sequence[WorkloadItem], schema: Schema) -> list[Asked]:
-    """Every item, with the number of its groups and queries."""
+    """Every item, with the number of its blocks and queries."""
     found = []
     for item in items:
-        groups = item.expand(schema)
-        queries = sum(group.size(schema) for group in groups)
-        found.append(Asked(item_in_words(item), len(groups), queries))
+        blocks = item.expand(schema)
+        queries = sum(block.size(schema) for block in blocks)
+        found.append(Asked(item_in_words(item), len(blocks), queries))
     return found
 
 

@@ -1,6 +1,6 @@
-"""What is asked of the data: items that stand for groups of counting queries.
+"""What is asked of the data: items that stand for blocks of counting queries.
 
-To add a query class, write its item and its group here, and what they mean in synth/queries.
+To add a query class, write its item and its block here, and what they mean in synth/queries.
 """
 
 from collections.abc import Iterable
@@ -10,42 +10,42 @@ from pydantic import AfterValidator, Field
 
 from scrim.spec.base import ToldApartBy
 from scrim.spec.schema import Schema
-from scrim.spec.workload.binary_tree import BinaryTree, TreeGroup
-from scrim.spec.workload.conditions import ConjunctionGroup
-from scrim.spec.workload.group import Group
-from scrim.spec.workload.groups import Groups, refuse_many_groups, refuse_many_tables
-from scrim.spec.workload.halfspaces import HalfspaceGroup, Halfspaces
+from scrim.spec.workload.binary_tree import BinaryTree, TreeBlock
+from scrim.spec.workload.block import Block
+from scrim.spec.workload.blocks import Blocks, refuse_many_blocks, refuse_many_tables
+from scrim.spec.workload.conditions import ConjunctionBlock
+from scrim.spec.workload.halfspaces import HalfspaceBlock, Halfspaces
 from scrim.spec.workload.hierarchical import (
     NUMBER_OF_GROUPS,
     NUMBER_OF_INDIVIDUALS,
     GroupSizes,
-    GroupSizesGroup,
+    GroupSizesBlock,
     Hierarchical,
-    HierarchicalGroup,
+    HierarchicalBlock,
 )
-from scrim.spec.workload.marginals import MAX_GROUPS, MarginalGroup, Marginals
+from scrim.spec.workload.marginals import MAX_BLOCKS, MarginalBlock, Marginals
 from scrim.spec.workload.prefixes import Prefixes
 from scrim.spec.workload.ranges import MAX_NAMED, Ranges
 
 __all__ = [
-    "MAX_GROUPS",
+    "MAX_BLOCKS",
     "NUMBER_OF_GROUPS",
     "NUMBER_OF_INDIVIDUALS",
     "BinaryTree",
-    "ConjunctionGroup",
-    "Group",
+    "Block",
+    "Blocks",
+    "ConjunctionBlock",
     "GroupSizes",
-    "GroupSizesGroup",
-    "Groups",
-    "HalfspaceGroup",
+    "GroupSizesBlock",
+    "HalfspaceBlock",
     "Halfspaces",
     "Hierarchical",
-    "HierarchicalGroup",
-    "MarginalGroup",
+    "HierarchicalBlock",
+    "MarginalBlock",
     "Marginals",
     "Prefixes",
     "Ranges",
-    "TreeGroup",
+    "TreeBlock",
     "Workload",
     "WorkloadItem",
     "expand",
@@ -74,12 +74,12 @@ Workload = Annotated[
 """What is asked: items whose queries are answered together."""
 
 
-def expand(items: Iterable[WorkloadItem], schema: Schema) -> Groups:
-    """The groups of a workload, each once, in order; SpecError where they are too many."""
-    expanded: list[list[Group]] = []
+def expand(items: Iterable[WorkloadItem], schema: Schema) -> Blocks:
+    """The blocks of a workload, each once, in order; SpecError where they are too many."""
+    expanded: list[list[Block]] = []
     for item in items:
         expanded.append(item.expand(schema))
-        refuse_many_groups(sum(map(len, expanded)))
-    groups = Groups(expanded, schema)
-    refuse_many_tables(groups, schema)
-    return groups
+        refuse_many_blocks(sum(map(len, expanded)))
+    blocks = Blocks(expanded, schema)
+    refuse_many_tables(blocks, schema)
+    return blocks

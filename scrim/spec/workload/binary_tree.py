@@ -25,8 +25,8 @@ from scrim.spec.schema import (
     Schema,
 )
 from scrim.spec.sensitivity import Sensitivity, of_partition
-from scrim.spec.workload.group import Group
-from scrim.spec.workload.marginals import MAX_GROUPS, MAX_ORDER, ColumnSets, in_schema_order
+from scrim.spec.workload.block import Block
+from scrim.spec.workload.marginals import MAX_BLOCKS, MAX_ORDER, ColumnSets, in_schema_order
 
 MAX_LEVELS = 16
 CELLS_OF_A_TABLE = 2
@@ -34,7 +34,7 @@ CELLS_OF_A_TABLE = 2
 
 
 @dataclass(frozen=True)
-class TreeGroup(Group):
+class TreeBlock(Block):
     """The cross tables of some columns, the numeric ones at every combination of levels."""
 
     levels: int
@@ -59,9 +59,9 @@ class TreeGroup(Group):
         axes = [self._axis(schema.attribute(name)) for name in self.attributes]
         return [dict(table) for table in product(*axes)]
 
-    def aligned_parts(self) -> Iterable[Group]:
+    def aligned_parts(self) -> Iterable[Block]:
         """Each column alone: other columns do not change how it is cut."""
-        return [TreeGroup((name,), self.levels) for name in self.attributes]
+        return [TreeBlock((name,), self.levels) for name in self.attributes]
 
     def unaligned(self, schema: Schema) -> str | None:
         """The first column whose bins are not parts of the finest intervals."""
@@ -138,7 +138,7 @@ class BinaryTree(Spec):
             raise ValueError("give either k or attributes")
         return self
 
-    def expand(self, schema: Schema) -> list[Group]:
+    def expand(self, schema: Schema) -> list[Block]:
         """Each tree once, its columns in the schema's order."""
         numeric = {c.name for c in schema.attributes if not isinstance(c, CategoricalColumn)}
         if not numeric:
@@ -151,7 +151,7 @@ class BinaryTree(Spec):
                     f"a binary tree needs a numeric column, and ({', '.join(tree)}) has none; ask "
                     "for a marginal of these"
                 )
-        return [TreeGroup(tree, self.levels) for tree in trees]
+        return [TreeBlock(tree, self.levels) for tree in trees]
 
     def _combinations(self, names: list[str], numeric: set[str]) -> list[list[str]]:
         assert self.k is not None
@@ -165,9 +165,9 @@ class BinaryTree(Spec):
             )
         crossed: list[list[str]] = [[name] for name in categorical] if wanted < self.k else [[]]
         trees = len(crossed) * math.comb(len(numbers), wanted)
-        if trees > MAX_GROUPS:
+        if trees > MAX_BLOCKS:
             raise SpecError(
-                f"these are {trees} trees, more than {MAX_GROUPS}; name some of them in attributes"
+                f"these are {trees} trees, more than {MAX_BLOCKS}; name some of them in attributes"
             )
         return [
             [*category, *some] for category in crossed for some in combinations(numbers, wanted)

@@ -9,7 +9,7 @@ from typing import ClassVar
 from scrim.spec.population import Protection
 from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
 from scrim.spec.sensitivity import Sensitivity, of_predicates
-from scrim.spec.workload.group import Group
+from scrim.spec.workload.block import Block
 
 MAX_PREDICATES = 1_000_000
 MISSING_SHARE = 0.1
@@ -45,13 +45,13 @@ Conjunction = tuple[Condition, ...]
 
 
 @dataclass(frozen=True)
-class PredicateGroup(Group):
+class PredicateBlock(Block):
     """Predicates of any form; a row may satisfy all of them."""
 
     is_whole: ClassVar[bool] = False
 
     name: str
-    """Tells groups apart: it follows from everything that decides the queries."""
+    """Tells blocks apart: it follows from everything that decides the queries."""
     count: int
 
     def size(self, schema: Schema) -> int:
@@ -76,7 +76,7 @@ class ConjunctionSource:
 
 
 @dataclass(frozen=True)
-class ConjunctionGroup(PredicateGroup):
+class ConjunctionBlock(PredicateBlock):
     """Conjunctions, which are listed only when they are needed: there may be very many."""
 
     item: ConjunctionSource = field(compare=False)

@@ -12,8 +12,8 @@ from pydantic import Field
 from scrim.spec.base import Seed, Spec
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import Attribute, CategoricalColumn, Schema
-from scrim.spec.workload.conditions import MAX_PREDICATES, PredicateGroup
-from scrim.spec.workload.group import Group
+from scrim.spec.workload.block import Block
+from scrim.spec.workload.conditions import MAX_PREDICATES, PredicateBlock
 
 MAX_WEIGHTS = 1_000_000_000
 
@@ -24,7 +24,7 @@ def coordinates(column: Attribute) -> int:
 
 
 @dataclass(frozen=True)
-class HalfspaceGroup(PredicateGroup):
+class HalfspaceBlock(PredicateBlock):
     """Halfspaces, which are drawn only when they are needed: there may be very many."""
 
     item: "Halfspaces" = field(compare=False)
@@ -48,8 +48,8 @@ class Halfspaces(Spec):
     seed: Seed
     """Seed of the public random choice."""
 
-    def expand(self, schema: Schema) -> list[Group]:
-        """One group of predicates."""
+    def expand(self, schema: Schema) -> list[Block]:
+        """One block of predicates."""
         weights = self.count * sum(coordinates(column) for column in schema.attributes)
         if weights > MAX_WEIGHTS:
             raise SpecError(
@@ -58,4 +58,4 @@ class Halfspaces(Spec):
             )
         attributes = tuple(column.name for column in schema.attributes)
         name = f"halfspaces({self.count}, seed {self.seed})"
-        return [HalfspaceGroup(attributes, name, self.count, self)]
+        return [HalfspaceBlock(attributes, name, self.count, self)]

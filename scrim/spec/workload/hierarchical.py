@@ -20,9 +20,9 @@ from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
 from scrim.spec.sensitivity import Sensitivity
 from scrim.spec.two_level import LinkedSchema
-from scrim.spec.workload.group import Group
+from scrim.spec.workload.block import Block
 from scrim.spec.workload.marginals import (
-    MAX_GROUPS,
+    MAX_BLOCKS,
     MAX_ORDER,
     ColumnSets,
     choose_combinations,
@@ -33,7 +33,7 @@ Level = Literal["group", "individual"]
 
 
 @dataclass(frozen=True)
-class HierarchicalGroup(Group):
+class HierarchicalBlock(Block):
     """Every combination of values of some columns, counted in groups or in individuals.
 
     Without columns it is one query: the number of groups, or of individuals.
@@ -62,7 +62,7 @@ class HierarchicalGroup(Group):
 
 
 @dataclass(frozen=True)
-class GroupSizesGroup(Group):
+class GroupSizesBlock(Block):
     """How many groups have one individual, two, and so on."""
 
     def size(self, schema: Schema) -> int:
@@ -79,8 +79,8 @@ class GroupSizesGroup(Group):
         return _moved_by_each(protection, cells=min(2, linked.max_group_size))
 
 
-NUMBER_OF_GROUPS = HierarchicalGroup((), "group")
-NUMBER_OF_INDIVIDUALS = HierarchicalGroup((), "individual")
+NUMBER_OF_GROUPS = HierarchicalBlock((), "group")
+NUMBER_OF_INDIVIDUALS = HierarchicalBlock((), "individual")
 
 
 def _groups_moved_by_a_household(
@@ -141,7 +141,7 @@ class Hierarchical(Spec):
     """Always `hierarchical`."""
     k: Annotated[int, Field(ge=1, le=MAX_ORDER)] | None = None
     """Number of columns in each set."""
-    count: Annotated[int, Field(ge=1, le=MAX_GROUPS)] | None = None
+    count: Annotated[int, Field(ge=1, le=MAX_BLOCKS)] | None = None
     """How many sets to choose at random for each number of group columns."""
     seed: Seed | None = None
     """Seed of that public random choice."""
@@ -165,10 +165,10 @@ class Hierarchical(Spec):
             raise ValueError("levels names a level twice")
         return self
 
-    def expand(self, schema: Schema) -> list[Group]:
+    def expand(self, schema: Schema) -> list[Block]:
         """Each set of columns at each level."""
         chosen = self._choose(as_linked(schema))
-        return [HierarchicalGroup(names, level) for names, level in product(chosen, self.levels)]
+        return [HierarchicalBlock(names, level) for names, level in product(chosen, self.levels)]
 
     def _choose(self, schema: LinkedSchema) -> list[tuple[str, ...]]:
         if self.attributes is not None:
@@ -193,10 +193,10 @@ class Hierarchical(Spec):
     ) -> Iterable[tuple[str, ...]]:
         available = math.comb(len(groups), of_groups) * math.comb(len(individuals), of_individuals)
         if self.count is None or self.count >= available:
-            if available > MAX_GROUPS:
+            if available > MAX_BLOCKS:
                 raise SpecError(
                     f"there are {available} sets of {of_groups} group columns and {of_individuals} "
-                    f"others, more than {MAX_GROUPS}; give count and seed, or attributes"
+                    f"others, more than {MAX_BLOCKS}; give count and seed, or attributes"
                 )
             pairs = product(
                 combinations(groups, of_groups), combinations(individuals, of_individuals)
@@ -214,10 +214,10 @@ class GroupSizes(Spec):
     type: Literal["group_sizes"]
     """Always `group_sizes`."""
 
-    def expand(self, schema: Schema) -> list[Group]:
+    def expand(self, schema: Schema) -> list[Block]:
         """One table."""
         as_linked(schema)
-        return [GroupSizesGroup(())]
+        return [GroupSizesBlock(())]
 
 
 def as_linked(schema: Schema) -> LinkedSchema:

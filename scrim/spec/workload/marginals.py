@@ -16,21 +16,21 @@ from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
 from scrim.spec.sensitivity import Sensitivity, of_partition
-from scrim.spec.workload.group import Group
+from scrim.spec.workload.block import Block
 
 MAX_ORDER = 10
-MAX_GROUPS = 20_000
-"""Most groups of queries in a workload."""
+MAX_BLOCKS = 20_000
+"""Most blocks of queries in a workload."""
 
 ColumnSets = Annotated[
     list[Annotated[list[Name], Field(min_length=1, max_length=MAX_ORDER)]],
-    Field(min_length=1, max_length=MAX_GROUPS, fail_fast=True),
+    Field(min_length=1, max_length=MAX_BLOCKS, fail_fast=True),
 ]
 """Named columns, several sets of them."""
 
 
 @dataclass(frozen=True)
-class MarginalGroup(Group):
+class MarginalBlock(Block):
     """Every cell of the cross table of some columns."""
 
     needs_bins: ClassVar[bool] = True
@@ -63,7 +63,7 @@ class Marginals(Spec):
     """Always `marginals`."""
     k: Annotated[int, Field(ge=1, le=MAX_ORDER)] | None = None
     """Number of columns in each marginal."""
-    count: Annotated[int, Field(ge=1, le=MAX_GROUPS)] | None = None
+    count: Annotated[int, Field(ge=1, le=MAX_BLOCKS)] | None = None
     """How many marginals to choose at random among all of order `k`."""
     seed: Seed | None = None
     """Seed of that public random choice."""
@@ -80,9 +80,9 @@ class Marginals(Spec):
             raise ValueError("count needs k")
         return self
 
-    def expand(self, schema: Schema) -> list[Group]:
+    def expand(self, schema: Schema) -> list[Block]:
         """Each marginal once, its columns in the schema's order."""
-        return [MarginalGroup(names) for names in self._choose(schema)]
+        return [MarginalBlock(names) for names in self._choose(schema)]
 
     def _choose(self, schema: Schema) -> list[tuple[str, ...]]:
         if self.attributes is not None:
@@ -96,10 +96,10 @@ class Marginals(Spec):
             )
         available = math.comb(len(names), self.k)
         if self.count is None:
-            if available > MAX_GROUPS:
+            if available > MAX_BLOCKS:
                 raise SpecError(
                     f"all {self.k}-way marginals of {len(names)} columns are {available}, more than "
-                    f"{MAX_GROUPS}; give count and seed, or attributes"
+                    f"{MAX_BLOCKS}; give count and seed, or attributes"
                 )
             return list(combinations(names, self.k))
         if self.count > available:

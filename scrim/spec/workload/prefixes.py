@@ -13,11 +13,12 @@ from scrim.spec.base import Seed, Spec
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import CategoricalColumn, IntegerColumn, RealColumn, Schema
 from scrim.spec.workload.bins import cut_bins, has_bin_for_each_number
+from scrim.spec.workload.block import Block
 from scrim.spec.workload.conditions import (
     MAX_PREDICATES,
     Condition,
     Conjunction,
-    ConjunctionGroup,
+    ConjunctionBlock,
     ConjunctionSource,
     HasCode,
     InInterval,
@@ -27,7 +28,6 @@ from scrim.spec.workload.conditions import (
     code_draws,
     numeric_columns,
 )
-from scrim.spec.workload.group import Group
 from scrim.spec.workload.marginals import MAX_ORDER
 
 
@@ -55,8 +55,8 @@ class Prefixes(Spec, ConjunctionSource):
             raise ValueError(f"categorical and numeric together must not exceed {MAX_ORDER}")
         return self
 
-    def expand(self, schema: Schema) -> list[Group]:
-        """One group of predicates."""
+    def expand(self, schema: Schema) -> list[Block]:
+        """One block of predicates."""
         categorical, numeric = _categorical_columns(schema), numeric_columns(schema)
         for kind, wanted, found in (
             ("categorical", self.categorical, len(categorical)),
@@ -73,7 +73,7 @@ class Prefixes(Spec, ConjunctionSource):
             f"{self.numeric} numeric)"
         )
         attributes = tuple(c.name for c in schema.attributes if c.name in used)
-        return [ConjunctionGroup(attributes, name, self.count, self)]
+        return [ConjunctionBlock(attributes, name, self.count, self)]
 
     def conjunctions(self, schema: Schema) -> list[Conjunction]:
         """The conditions of every query."""

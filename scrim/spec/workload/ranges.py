@@ -15,11 +15,12 @@ from scrim.spec.base import Name, Seed, Spec
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
 from scrim.spec.workload.bins import BinStarts, cut_bins
+from scrim.spec.workload.block import Block
 from scrim.spec.workload.conditions import (
     MAX_PREDICATES,
     Condition,
     Conjunction,
-    ConjunctionGroup,
+    ConjunctionBlock,
     ConjunctionSource,
     HasCode,
     InInterval,
@@ -30,7 +31,6 @@ from scrim.spec.workload.conditions import (
     columns_of,
     numeric_columns,
 )
-from scrim.spec.workload.group import Group
 from scrim.spec.workload.marginals import MAX_ORDER
 
 MAX_NAMED = 10_000
@@ -72,14 +72,14 @@ class Ranges(Spec, ConjunctionSource):
             raise ValueError("give either queries, or k, count and seed")
         return self
 
-    def expand(self, schema: Schema) -> list[Group]:
-        """One group of predicates."""
+    def expand(self, schema: Schema) -> list[Block]:
+        """One block of predicates."""
         if self.queries is not None:
             conjunctions = self.conjunctions(schema)
             named = json.dumps(self.queries, sort_keys=True).encode()
             name = f"ranges({len(conjunctions)}, {hashlib.sha256(named).hexdigest()[:16]})"
             return [
-                ConjunctionGroup(columns_of(conjunctions, schema), name, len(conjunctions), self)
+                ConjunctionBlock(columns_of(conjunctions, schema), name, len(conjunctions), self)
             ]
         assert self.k is not None and self.count is not None
         attributes = tuple(column.name for column in schema.attributes)
@@ -88,7 +88,7 @@ class Ranges(Spec, ConjunctionSource):
                 f"{self.k}-way ranges need {self.k} columns; there are {len(attributes)}"
             )
         name = f"ranges({self.count}, seed {self.seed}, {self.k}-way)"
-        return [ConjunctionGroup(attributes, name, self.count, self)]
+        return [ConjunctionBlock(attributes, name, self.count, self)]
 
     def conjunctions(self, schema: Schema) -> list[Conjunction]:
         """The conditions of every query."""

@@ -10,13 +10,13 @@ from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
 from scrim.spec.workload import (
-    MAX_GROUPS,
+    MAX_BLOCKS,
     BinaryTree,
-    ConjunctionGroup,
+    ConjunctionBlock,
     Halfspaces,
     Prefixes,
     Ranges,
-    TreeGroup,
+    TreeBlock,
     Workload,
     WorkloadItem,
     expand,
@@ -63,24 +63,24 @@ def test_trees_cross_one_category_with_numbers(
     fields: dict[str, Any], columns: Any, expected: list[tuple[str, ...]]
 ) -> None:
     found = tree(levels=3, **fields).expand(new_schema(*columns))
-    assert [group.attributes for group in found] == expected
-    assert all(isinstance(group, TreeGroup) and group.levels == 3 for group in found)
+    assert [block.attributes for block in found] == expected
+    assert all(isinstance(block, TreeBlock) and block.levels == 3 for block in found)
 
 
 def test_the_cells_of_a_tree() -> None:
-    (group,) = tree(attributes=[["sex", "age", "pay"]], levels=2).expand(SCHEMA)
-    sizes = [list(table.values()) for table in group.tables(SCHEMA)]
+    (block,) = tree(attributes=[["sex", "age", "pay"]], levels=2).expand(SCHEMA)
+    sizes = [list(table.values()) for table in block.tables(SCHEMA)]
     assert sizes == [[3, 3, 2], [3, 3, 4], [3, 5, 2], [3, 5, 4]]
-    assert group.size(SCHEMA) == sum(math.prod(table) for table in sizes)
-    moved = group.sensitivity(SCHEMA, Protection(relation="replace_one"))
+    assert block.size(SCHEMA) == sum(math.prod(table) for table in sizes)
+    moved = block.sensitivity(SCHEMA, Protection(relation="replace_one"))
     assert (moved.l1, moved.l2_squared, moved.linf) == (8, 8, 1)
 
 
 def test_far_too_many_cells_are_told_without_listing_them() -> None:
     columns = [{**PAY, "name": f"x{i}"} for i in range(10)]
-    (group,) = tree(k=10, levels=16).expand(new_schema(*columns))
-    assert group.size(new_schema(*columns)) == (2**17 - 2) ** 10
-    assert group.sensitivity(new_schema(*columns), Protection()).l2_squared == 16**10
+    (block,) = tree(k=10, levels=16).expand(new_schema(*columns))
+    assert block.size(new_schema(*columns)) == (2**17 - 2) ** 10
+    assert block.sensitivity(new_schema(*columns), Protection()).l2_squared == 16**10
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_far_too_many_cells_are_told_without_listing_them() -> None:
         ({"attributes": [["sex", "job"]]}, (), r"\(sex, job\) has none; ask for a marginal"),
         ({"attributes": [["age", "rent"]]}, (), "no column 'rent'"),
         ({"attributes": [["age", "age"]]}, (), "named twice"),
-        ({"k": 4}, [{**PAY, "name": f"x{i}"} for i in range(60)], f"more than {MAX_GROUPS}"),
-        ({"k": 10}, [{**PAY, "name": f"x{i}"} for i in range(999)], f"more than {MAX_GROUPS}"),
+        ({"k": 4}, [{**PAY, "name": f"x{i}"} for i in range(60)], f"more than {MAX_BLOCKS}"),
+        ({"k": 10}, [{**PAY, "name": f"x{i}"} for i in range(999)], f"more than {MAX_BLOCKS}"),
     ],
 )
 def test_trees_that_the_schema_cannot_have(
@@ -108,16 +108,16 @@ def test_named_ranges() -> None:
         {"sex": None, "age": None},
         {"pay": [0, 1e4], "job": "other"},
     )
-    (group,) = asked.expand(SCHEMA)
-    assert isinstance(group, ConjunctionGroup)
-    assert group.item.conjunctions(SCHEMA) == [
+    (block,) = asked.expand(SCHEMA)
+    assert isinstance(block, ConjunctionBlock)
+    assert block.item.conjunctions(SCHEMA) == [
         (HasCode("sex", 0), InInterval("age", 20, 30.5)),
         (HasCode("sex", 2), IsMissing("age")),
         (InInterval("pay", 0, 1e4), HasCode("job", 3)),
     ]
-    assert group.attributes == ("sex", "age", "job", "pay")
-    assert (group.size(SCHEMA), group.is_whole) == (3, False)
-    assert group.sensitivity(SCHEMA, Protection(relation="replace_one")).l2_squared == 3
+    assert block.attributes == ("sex", "age", "job", "pay")
+    assert (block.size(SCHEMA), block.is_whole) == (3, False)
+    assert block.sensitivity(SCHEMA, Protection(relation="replace_one")).l2_squared == 3
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ def test_ranges_that_the_schema_cannot_answer(query: dict[str, Any], message: st
 
 def test_random_ranges_end_at_edges_where_there_are_bins() -> None:
     drawn = Ranges(type="ranges", k=2, count=300, seed=5)
-    (group,) = drawn.expand(SCHEMA)
-    assert group.attributes == ("sex", "age", "job", "pay")
+    (block,) = drawn.expand(SCHEMA)
+    assert block.attributes == ("sex", "age", "job", "pay")
     conjunctions = drawn.conjunctions(SCHEMA)
-    assert len(conjunctions) == group.size(SCHEMA) == 300
+    assert len(conjunctions) == block.size(SCHEMA) == 300
     conditions = [condition for some in conjunctions for condition in some]
     assert all(len({c.column for c in some}) == 2 for some in conjunctions)
     ages = [c for c in conditions if isinstance(c, InInterval) and c.column == "age"]
@@ -167,8 +167,8 @@ def test_random_ranges_need_enough_columns() -> None:
 
 def test_random_prefixes() -> None:
     drawn = Prefixes(type="prefixes", count=300, seed=5)
-    (group,) = drawn.expand(SCHEMA)
-    assert group.attributes == ("sex", "age", "job", "pay")
+    (block,) = drawn.expand(SCHEMA)
+    assert block.attributes == ("sex", "age", "job", "pay")
     for category, *numbers in drawn.conjunctions(SCHEMA):
         assert isinstance(category, HasCode)
         assert {number.column for number in numbers} == {"age", "pay"}
@@ -179,8 +179,8 @@ def test_random_prefixes() -> None:
 
 
 def test_prefixes_of_numbers_alone_read_no_category() -> None:
-    (group,) = Prefixes(type="prefixes", count=3, seed=1, categorical=0, numeric=1).expand(SCHEMA)
-    assert group.attributes == ("age", "pay")
+    (block,) = Prefixes(type="prefixes", count=3, seed=1, categorical=0, numeric=1).expand(SCHEMA)
+    assert block.attributes == ("age", "pay")
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_the_choice_is_the_same_for_ever() -> None:
     )
 
 
-def test_names_tell_groups_apart() -> None:
+def test_names_tell_blocks_apart() -> None:
     items = [
         Prefixes(type="prefixes", count=5, seed=1),
         Prefixes(type="prefixes", count=5, seed=2),

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import Bins, IdentifierColumn, IntegerColumn, Schema
-from scrim.spec.workload import MAX_GROUPS, Marginals, Workload
+from scrim.spec.workload import MAX_BLOCKS, Marginals, Workload
 
 
 def schema_of(columns: int) -> Schema:
@@ -28,8 +28,8 @@ def marginals(**fields: Any) -> Marginals:
 
 
 def expanded(item: Marginals, schema: Schema) -> list[tuple[str, ...]]:
-    """The columns of each group."""
-    return [group.attributes for group in item.expand(schema)]
+    """The columns of each block."""
+    return [block.attributes for block in item.expand(schema)]
 
 
 def test_all_marginals_of_an_order() -> None:
@@ -63,7 +63,7 @@ def test_every_marginal_can_be_chosen() -> None:
 def test_a_choice_among_more_than_can_be_counted_in_64_bits() -> None:
     chosen = marginals(k=10, count=1000, seed=1).expand(schema_of(999))
     assert len(set(chosen)) == 1000
-    assert all(len(set(group.attributes)) == 10 for group in chosen)
+    assert all(len(set(block.attributes)) == 10 for block in chosen)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_the_schema_cannot_answer(item: Marginals, message: str) -> None:
 
 
 def test_too_many_marginals_name_the_way_out() -> None:
-    assert comb(999, 2) > MAX_GROUPS
+    assert comb(999, 2) > MAX_BLOCKS
     with pytest.raises(SpecError, match="give count and seed, or attributes"):
         marginals(k=2).expand(schema_of(999))
 

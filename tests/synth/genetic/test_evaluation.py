@@ -89,7 +89,7 @@ class TestParts:
     def test_only_tables_and_predicates_that_were_measured(self) -> None:
         problem = new_problem("everything", 1)
         noise = np.full(problem.queries.size, np.inf)
-        sizes = {group.name: group.size for group in problem.queries.groups}
+        sizes = {block.name: block.size for block in problem.queries.blocks}
         starts = dict(zip(sizes, problem.queries.offsets, strict=False))
         prefixes = next(name for name in sizes if name.startswith("prefixes"))
         halfspaces = next(name for name in sizes if name.startswith("halfspaces"))
@@ -98,7 +98,7 @@ class TestParts:
         parts = parts_of(problem.queries, problem.values, noise, SCHEMA)
         assert [[axis.name for axis in table] for table in parts.tables] == [["colour", "sex"]]
         assert len(parts.conjunctions) == 1
-        assert [len(group.thresholds) for group in parts.halfspaces] == [1]
+        assert [len(block.thresholds) for block in parts.halfspaces] == [1]
         measured = np.flatnonzero(np.isfinite(parts.noise))
         np.testing.assert_array_equal(measured, [3, 8, 9])
         np.testing.assert_allclose(parts.values[measured], problem.values[wanted])
@@ -188,8 +188,8 @@ class TestHalfspaces:
                 expected = loss_of(other.tally) - loss_of(best.tally)
                 assert candidates.score[index] == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
-    def test_groups_stand_beside_each_other(self) -> None:
-        """A column that a group does not weigh adds nothing to its sums."""
+    def test_blocks_stand_beside_each_other(self) -> None:
+        """A column that a block does not weigh adds nothing to its sums."""
         two = HalfspaceFeatures({"sex": categories(np.array([[0, 5], [1, 7]]))}, np.array([0, 6]))
         one = HalfspaceFeatures(
             {"colour": categories(np.array([[0], [1], [2], [3]]))}, np.array([1])

@@ -115,7 +115,7 @@ class TestSeveralFits:
         )
         truth = true_answers(both)
         found = new_search()
-        one = QuerySet(both.groups[:1])
+        one = QuerySet(both.blocks[:1])
         found.fit(one, truth[: one.size], np.full(one.size, 0.005))
         found.fit(both, truth, np.full(both.size, 0.005))
         assert np.abs(count(both, matrix(found)) / ROWS - truth).max() < 0.015

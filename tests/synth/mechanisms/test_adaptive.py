@@ -11,23 +11,23 @@ import pytest
 from numpy.typing import NDArray
 
 from scrim.spec.budget import UNITS_PER_RHO
-from scrim.spec.mechanism import AdaptiveSpec, Mwem, RapSoftmax
-from scrim.spec.workload import Group, MarginalGroup
+from scrim.spec.mechanism import AdaptiveSpec, Mwem
+from scrim.spec.workload import Block, MarginalBlock
 from synth.domain import Domain
 from synth.door import TotalError
 from synth.journal import MemoryJournal
 from synth.measurements import Measurement
-from synth.mechanisms.adaptive import adaptive_measurements, beyond_noise
+from synth.mechanisms.adaptive import SMOOTHED, adaptive_measurements, beyond_noise
 from synth.mechanisms.base import Job
-from synth.planning.spending import AnnealedRounds
+from synth.planning.spending import AnnealedRounds, Rounds
 from synth.privacy.vault import Vault
-from synth.queries import QuerySet, compile_groups
+from synth.queries import QuerySet, compile_blocks
 from tests.support import REPLACE_ONE, coded_schema, coded_table
 
 SIZES = {"a": 2, "b": 3, "c": 4}
 SCHEMA = coded_schema(SIZES)
-ASKED = [MarginalGroup(names) for names in (("a", "b", "c"), ("a", "b"), ("a",))]
-CLOSURE = [MarginalGroup(names) for names in (("a",), ("b",), ("c",), ("a", "b"), ("a", "b", "c"))]
+ASKED = [MarginalBlock(names) for names in (("a", "b", "c"), ("a", "b"), ("a",))]
+CLOSURE = [MarginalBlock(names) for names in (("a",), ("b",), ("c",), ("a", "b"), ("a", "b", "c"))]
 ROWS = 1000
 ANNEALED = AnnealedRounds(
     public=(),
@@ -41,7 +41,7 @@ ANNEALED = AnnealedRounds(
 )
 
 
-def job(candidates: Sequence[Group], journal: MemoryJournal) -> Job:
+def job(candidates: Sequence[Block], journal: MemoryJournal) -> Job:
     rows = [[i % 2, i % 3, i % 4] for i in range(ROWS)]
     vault = Vault(
         coded_table(SCHEMA, rows), protection=REPLACE_ONE, budget=UNITS_PER_RHO, journal=journal
@@ -50,8 +50,8 @@ def job(candidates: Sequence[Group], journal: MemoryJournal) -> Job:
         door=vault,
         schema=SCHEMA,
         domain=Domain.of(SCHEMA),
-        queries=compile_groups(ASKED, SCHEMA),
-        candidates=compile_groups(candidates, SCHEMA),
+        queries=compile_blocks(ASKED, SCHEMA),
+        candidates=compile_blocks(candidates, SCHEMA),
         rows=ROWS,
         rows_sigma=0.0,
         plan=ANNEALED,
@@ -79,8 +79,10 @@ class Restless:
         self._rounds += 1
 
 
-def score_of(job: Job, spec: AdaptiveSpec, units: int) -> TotalError:
-    score = beyond_noise(job.candidates, job, spec, units)
+def score_of(
+    job: Job[Rounds], spec: AdaptiveSpec, units: int, *, noise_power: float = 1.0
+) -> TotalError:
+    score = beyond_noise(job.candidates, job, spec, units, noise_power=noise_power)
     assert score is not None
     return score
 
@@ -94,7 +96,7 @@ class TestBeyondNoise:
         assert self.score(1).weights.tolist() == [3, 2, 1, 3 + 2, 3 + 2 + 1]
 
     def test_weights_have_no_common_factor(self) -> None:
-        pair = [MarginalGroup(("a", "b")), MarginalGroup(("a", "b", "c"))]
+        pair = [MarginalBlock(("a", "b")), MarginalBlock(("a", "b", "c"))]
         weights = score_of(job(pair[:1], MemoryJournal()), spec(), 1).weights
         assert weights.tolist() == [1]
         assert score_of(job(pair, MemoryJournal()), spec(), 1).weights.tolist() == [5, 6]
@@ -103,8 +105,8 @@ class TestBeyondNoise:
         """A score of zero would beat those that are below zero."""
         alone = Job(
             **{
-                **vars(job([MarginalGroup(("b",)), MarginalGroup(("c",))], MemoryJournal())),
-                "queries": compile_groups([MarginalGroup(("b",))], SCHEMA),
+                **vars(job([MarginalBlock(("b",)), MarginalBlock(("c",))], MemoryJournal())),
+                "queries": compile_blocks([MarginalBlock(("b",))], SCHEMA),
             }
         )
         assert score_of(alone, spec(), 1).weights.tolist() == [1, 1]
@@ -113,14 +115,14 @@ class TestBeyondNoise:
     def test_an_offset_is_what_the_noise_of_a_measurement_adds_up_to(self) -> None:
         units = 10**9
         done = job(CLOSURE, MemoryJournal())
-        sigma = done.door.measure(done.candidates.groups[4], budget=units).sigma
+        sigma = done.door.measure(done.candidates.blocks[4], budget=units).sigma
         wanted = [math.sqrt(2 / math.pi) * sigma * cells for cells in (2, 3, 4, 6, 24)]
         assert self.score(units).offsets.tolist() == pytest.approx(wanted)
 
     def test_a_fit_that_smooths_leaves_less_of_the_noise(self) -> None:
         sharp = score_of(job(CLOSURE, MemoryJournal()), spec(), 10**9).offsets
-        smooth = RapSoftmax(name="rap_softmax", score="total_error")
-        found = score_of(job(CLOSURE, MemoryJournal()), smooth, 10**9).offsets
+        of = job(CLOSURE, MemoryJournal())
+        found = score_of(of, spec(), 10**9, noise_power=SMOOTHED).offsets
         wanted = sharp / np.sqrt([2, 3, 4, 6, 24])
         assert found.tolist() == pytest.approx(wanted.tolist())
 
@@ -166,9 +168,9 @@ class TestPublicCounts:
     """No unit can move a column that has one value: its counts are public."""
 
     SCHEMA = coded_schema({"a": 2, "only": 1})
-    PLAN = replace(ANNEALED, public=(MarginalGroup(("only",)),))
+    PLAN = replace(ANNEALED, public=(MarginalBlock(("only",)),))
 
-    def operations(self, candidates: Sequence[Group]) -> list[tuple[str, str, int]]:
+    def operations(self, candidates: Sequence[Block]) -> list[tuple[str, str, int]]:
         journal = MemoryJournal()
         vault = Vault(
             coded_table(self.SCHEMA, [[i % 2, 0] for i in range(ROWS)]),
@@ -180,7 +182,7 @@ class TestPublicCounts:
             job(CLOSURE, MemoryJournal()),
             door=vault,
             schema=self.SCHEMA,
-            candidates=compile_groups(candidates, self.SCHEMA),
+            candidates=compile_blocks(candidates, self.SCHEMA),
             plan=self.PLAN,
         )
         adaptive_measurements(done, Mwem(name="mwem"), Restless(0.0))
@@ -188,9 +190,9 @@ class TestPublicCounts:
 
     @pytest.mark.random
     def test_they_are_read_once_for_nothing_and_never_chosen(self) -> None:
-        both = self.operations([MarginalGroup(("only",)), MarginalGroup(("a",))])
+        both = self.operations([MarginalBlock(("only",)), MarginalBlock(("a",))])
         assert both[0] == ("measure", "only", 0)
         assert {asked for _, asked, _ in both[1:]} == {"1 of 1 marginals", "a"}
 
     def test_where_all_counts_are_public_there_are_no_rounds(self) -> None:
-        assert self.operations([MarginalGroup(("only",))]) == [("measure", "only", 0)]
+        assert self.operations([MarginalBlock(("only",))]) == [("measure", "only", 0)]

@@ -72,7 +72,7 @@ def test_the_model_has_room_for_as_much_as_was_used_of_the_budget(
 def test_candidates_are_all_marginals_below_what_is_asked() -> None:
     spec = release({"name": "aim"}, workload=TRIPLES)
     planned = plan(spec, SCHEMA, REPLACE_ONE, UNITS_PER_RHO)
-    assert {group.attributes for group in planned.measured} == set(CLOSURE)
+    assert {block.attributes for block in planned.measured} == set(CLOSURE)
     assert isinstance(planned.spending, AnnealedRounds)
     assert planned.spending.total == UNITS_PER_RHO
 
@@ -80,7 +80,7 @@ def test_candidates_are_all_marginals_below_what_is_asked() -> None:
 def test_of_too_many_candidates_the_smallest_are_kept() -> None:
     wide = coded_schema({"a": 2, "b": 200, "c": 200, "d": 200})
     planned = plan(release({"name": "aim"}, workload=TRIPLES), wide, REPLACE_ONE, UNITS_PER_RHO)
-    found = {group.attributes for group in planned.measured}
+    found = {block.attributes for block in planned.measured}
     assert ("a", "b", "c") in found and ("b", "c", "d") not in found
 
 

@@ -17,7 +17,7 @@ from synth.mechanisms.base import Job
 from synth.models.product import ProductMixture
 from synth.models.support import Support
 from synth.planning.plan import plan
-from synth.queries import Marginal, QuerySet, compile_groups, compile_workload
+from synth.queries import Marginal, QuerySet, compile_blocks, compile_workload
 from synth.run import Release, run
 from synth.table import Table
 from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows, release
@@ -74,7 +74,7 @@ def new_job(
         schema=SCHEMA,
         domain=Domain.of(SCHEMA),
         queries=compile_workload(spec.workload, SCHEMA),
-        candidates=compile_groups(planned.measured, SCHEMA),
+        candidates=compile_blocks(planned.measured, SCHEMA),
         rows=400,
         rows_sigma=1.0,
         plan=planned.spending,

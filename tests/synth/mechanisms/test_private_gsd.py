@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from scrim.spec.mechanism import PrivateGsd
-from scrim.spec.workload import Halfspaces, MarginalGroup, Marginals, Prefixes, WorkloadItem
+from scrim.spec.workload import Halfspaces, MarginalBlock, Marginals, Prefixes, WorkloadItem
 from synth.domain import Domain
 from synth.journal import MemoryJournal
 from synth.measurements import Measurement
 from synth.mechanisms.base import Job
-from synth.mechanisms.private_gsd import LEAST_SIGMA, RowsLearner, combine, run
+from synth.mechanisms.private_gsd import EXACT, RowsLearner, combine, run
 from synth.models.rows import Rows
 from synth.planning.spending import OneShot, Plan, Rounds
 from synth.privacy.vault import Vault
@@ -36,7 +36,7 @@ class TestCombine:
             ],
             ROWS,
         )
-        assert queries.groups == (A, AB)
+        assert queries.blocks == (A, AB)
         np.testing.assert_allclose(values[:2] * ROWS, [120, 880])
         np.testing.assert_allclose(values[2:] * ROWS, np.arange(6))
         np.testing.assert_allclose(noise[:2] * ROWS, (1 + 1 / 4) ** -0.5)
@@ -46,7 +46,7 @@ class TestCombine:
         queries, values, noise = combine(
             [Measurement(Single(AB, 4), np.array([70]), 2.0), Measurement(A, np.ones(2), 1.0)], ROWS
         )
-        assert queries.groups == (AB, A)
+        assert queries.blocks == (AB, A)
         assert np.isinf(noise).tolist() == [True] * 4 + [False] + [True] + [False] * 2
         assert values[4] * ROWS == pytest.approx(70)
         assert np.isfinite(values).all()
@@ -71,7 +71,7 @@ class TestCombine:
             ROWS,
         )
         np.testing.assert_allclose(values * ROWS, [10, 20], atol=1e-4)
-        np.testing.assert_allclose(noise * ROWS, LEAST_SIGMA, rtol=1e-3)
+        np.testing.assert_allclose(noise * ROWS, EXACT, rtol=1e-3)
 
 
 TABLE_ROWS = 3000
@@ -88,7 +88,7 @@ WORKLOADS: dict[str, list[WorkloadItem]] = {
 }
 ADAPTIVE = Rounds(
     public=(),
-    opened=tuple(MarginalGroup((name,)) for name in ("colour", "sex", "age", "children")),
+    opened=tuple(MarginalBlock((name,)) for name in ("colour", "sex", "age", "children")),
     opening=10**12,
     rounds=8,
     per_round=3,
@@ -129,9 +129,9 @@ class TestRun:
     @pytest.mark.random
     @pytest.mark.parametrize("workload", WORKLOADS)
     def test_everything_measured_once(self, workload: str) -> None:
-        groups = compile_workload(WORKLOADS[workload], SCHEMA).groups
+        blocks = compile_workload(WORKLOADS[workload], SCHEMA).blocks
         found, errors, reports = release(
-            workload, OneShot(measure=(10**13,) * len(groups)), mode="one_shot"
+            workload, OneShot(measure=(10**13,) * len(blocks)), mode="one_shot"
         )
         assert found.size == 400
         assert errors.max() < 0.02

@@ -21,7 +21,7 @@ from synth.mechanisms.projection import (
     one_way_shares,
 )
 from synth.models.generators import SoftmaxTable
-from synth.queries import Marginal, QueryGroup, QuerySet, Single
+from synth.queries import Marginal, QueryBlock, QuerySet, Single
 
 CPU = torch.device("cpu")
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
@@ -85,7 +85,7 @@ class TestAboveThreshold:
 
 
 def measurement(
-    query: QueryGroup | Single, first: float = 0.0, sigma: float = 2.0, step: float = 1.0
+    query: QueryBlock | Single, first: float = 0.0, sigma: float = 2.0, step: float = 1.0
 ) -> Measurement:
     return Measurement(query, first + step * np.arange(query.size), sigma)
 
@@ -95,9 +95,9 @@ class TestMeasured:
         with torch.no_grad():
             return found.answers(self.table.fitted()).tolist()
 
-    def expected(self, query: QueryGroup | Single) -> list[float]:
-        group = query.group if isinstance(query, Single) else query
-        everything = QuerySet([group]).on_product(self.table.released()).tolist()
+    def expected(self, query: QueryBlock | Single) -> list[float]:
+        block = query.block if isinstance(query, Single) else query
+        everything = QuerySet([block]).on_product(self.table.released()).tolist()
         return [everything[query.index]] if isinstance(query, Single) else everything
 
     @pytest.fixture(autouse=True)
@@ -117,9 +117,9 @@ class TestMeasured:
             [Single(marginal("b", "c"), 3), marginal("a", "c"), Single(marginal("b", "c"), 0)],
             [Single(marginal("a", "b"), 4), marginal("a", "b")],
         ],
-        ids=["groups", "groups, reversed", "singles", "both", "a cell and its marginal"],
+        ids=["groups", "blocks, reversed", "singles", "both", "a cell and its marginal"],
     )
-    def test_every_value_stands_beside_its_answer(self, queries: list[QueryGroup | Single]) -> None:
+    def test_every_value_stands_beside_its_answer(self, queries: list[QueryBlock | Single]) -> None:
         made = [measurement(q, 100.0 * i, sigma=1.0 + i) for i, q in enumerate(queries)]
         found = Measured.of(made, ROWS, CPU)
         np.testing.assert_allclose(
@@ -217,7 +217,7 @@ class Careful(MixtureLearner):
         pytest.param([5.0, 2.0, 1.0, 0.5], 3, id="it ends at its best"),
     ],
 )
-def test_groups_are_fitted_to_the_best_step(losses: list[float], best: int) -> None:
+def test_blocks_are_fitted_to_the_best_step(losses: list[float], best: int) -> None:
     table = SoftmaxTable(DOMAIN, 2)
     job: Any = SimpleNamespace(rows=ROWS, device=CPU)
     spec = RelaxedProjection(name="relaxed_projection", steps=3, learning_rate=0.5)

@@ -5,17 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrim.spec.workload import MarginalGroup
+from scrim.spec.workload import MarginalBlock
 from synth.door import Door
 from synth.journal import MemoryJournal
 from synth.mechanisms.schedule import Share, schedule_of
 from synth.planning.spending import AnnealedRounds, Rounds
 from synth.privacy.vault import Vault
-from synth.queries import QuerySet, compile_groups
+from synth.queries import QuerySet, compile_blocks
 from tests.support import REPLACE_ONE, coded_schema, coded_table
 
 SCHEMA = coded_schema({"a": 2, "b": 3})
-QUERIES = compile_groups([MarginalGroup(("a",)), MarginalGroup(("b",))], SCHEMA)
+QUERIES = compile_blocks([MarginalBlock(("a",)), MarginalBlock(("b",))], SCHEMA)
 RESERVED = 10**9
 
 
@@ -115,7 +115,7 @@ def test_a_resumed_job_counts_what_its_journal_says_was_spent() -> None:
 def test_free_measurements_end_as_well() -> None:
     """A column with a single value has a public count: nothing but selections is paid for."""
     schema = coded_schema({"only": 1})
-    queries = compile_groups([MarginalGroup(("only",))], schema)
+    queries = compile_blocks([MarginalBlock(("only",))], schema)
     at = Vault(
         coded_table(schema, [[0]]), protection=REPLACE_ONE, budget=RESERVED, journal=MemoryJournal()
     )

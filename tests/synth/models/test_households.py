@@ -9,9 +9,9 @@ from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import (
     NUMBER_OF_INDIVIDUALS,
     GroupSizes,
-    GroupSizesGroup,
+    GroupSizesBlock,
     Hierarchical,
-    HierarchicalGroup,
+    HierarchicalBlock,
     Marginals,
 )
 from synth.domain import SIZE, domain_of_groups
@@ -22,7 +22,7 @@ from synth.models.group_types import GroupTypes
 from synth.models.households import Households
 from synth.models.product import ProductMixture
 from synth.models.released import ReleasedModel
-from synth.queries import QuerySet, compile_groups, compile_workload
+from synth.queries import QuerySet, compile_blocks, compile_workload
 from synth.table import Table
 from tests.synth.linked import two_level_schema
 
@@ -73,14 +73,14 @@ def test_groups_are_drawn_as_they_are_answered(released: ReleasedModel) -> None:
 def test_fractions_are_of_what_is_counted(released: ReleasedModel) -> None:
     answers = released.answer(WORKLOAD)
     per_group = released.model.answer(QUERIES).values
-    individuals = released.model.answer(compile_groups([NUMBER_OF_INDIVIDUALS], SCHEMA)).values[0]
+    individuals = released.model.answer(compile_blocks([NUMBER_OF_INDIVIDUALS], SCHEMA)).values[0]
     np.testing.assert_allclose(answers.counts, per_group * 1000)
-    for group, fractions in zip(QUERIES.groups, QUERIES.split(answers.fractions), strict=True):
-        if group.name.startswith("individuals"):
+    for block, fractions in zip(QUERIES.blocks, QUERIES.split(answers.fractions), strict=True):
+        if block.name.startswith("individuals"):
             assert fractions.sum() == pytest.approx(1.0, abs=1e-5)
     parts = QUERIES.split(per_group / answers.fractions)
-    for group, whole in zip(QUERIES.groups, parts, strict=True):
-        expected = individuals if group.name.startswith("individuals") else 1.0
+    for block, whole in zip(QUERIES.blocks, parts, strict=True):
+        expected = individuals if block.name.startswith("individuals") else 1.0
         np.testing.assert_allclose(whole, expected, rtol=1e-6)
 
 
@@ -108,12 +108,12 @@ def test_columns_that_a_model_lacks_are_uniform(used: tuple[str, ...]) -> None:
 
 def test_a_uniform_start_has_independent_individuals_in_groups_of_any_size() -> None:
     start = GroupTypes.uniform(SCHEMA, ("g", "a", "b"))
-    queries = compile_groups(
+    queries = compile_blocks(
         [
-            GroupSizesGroup(()),
+            GroupSizesBlock(()),
             NUMBER_OF_INDIVIDUALS,
-            HierarchicalGroup(("a",), "individual"),
-            HierarchicalGroup(("a",), "group"),
+            HierarchicalBlock(("a",), "individual"),
+            HierarchicalBlock(("a",), "group"),
         ],
         SCHEMA,
     )
@@ -125,14 +125,14 @@ def test_a_uniform_start_has_independent_individuals_in_groups_of_any_size() -> 
 
 
 def test_one_way_tables_start_every_place() -> None:
-    def measured(spec: HierarchicalGroup | GroupSizesGroup, values: list[int]) -> Measurement:
-        return Measurement(compile_groups([spec], SCHEMA).groups[0], np.array(values), 1.0)
+    def measured(spec: HierarchicalBlock | GroupSizesBlock, values: list[int]) -> Measurement:
+        return Measurement(compile_blocks([spec], SCHEMA).blocks[0], np.array(values), 1.0)
 
     measurements = [
-        measured(GroupSizesGroup(()), [50, 30, 20]),
-        measured(HierarchicalGroup(("g",), "group"), [80, 20]),
-        measured(HierarchicalGroup(("a",), "individual"), [120, 40]),
-        measured(HierarchicalGroup(("b",), "group"), [90, 90, 90]),  # tells no share
+        measured(GroupSizesBlock(()), [50, 30, 20]),
+        measured(HierarchicalBlock(("g",), "group"), [80, 20]),
+        measured(HierarchicalBlock(("a",), "individual"), [120, 40]),
+        measured(HierarchicalBlock(("b",), "group"), [90, 90, 90]),  # tells no share
     ]
     domain = domain_of_groups(SCHEMA)
     shares = one_way_shares(measurements, domain)

@@ -95,7 +95,7 @@ def test_it_survives_saving() -> None:
 
 
 def test_rows_that_satisfy_a_query() -> None:
-    support, group = of_rows(), Marginal.of(["a", "c"], DOMAIN)
-    matching = support.codes["a"][group.matching(6, support)], support.codes["c"]
+    support, block = of_rows(), Marginal.of(["a", "c"], DOMAIN)
+    matching = support.codes["a"][block.matching(6, support)], support.codes["c"]
     assert set(matching[0].tolist()) == {1}
-    assert set(matching[1][group.matching(6, support)].tolist()) == {2}
+    assert set(matching[1][block.matching(6, support)].tolist()) == {2}

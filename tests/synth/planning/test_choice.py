@@ -11,7 +11,7 @@ from scrim.spec.mechanism import MECHANISMS, Auto, PepPub, Screen
 from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
-from scrim.spec.workload import Groups
+from scrim.spec.workload import Blocks
 from synth.planning.choice import Resolved, resolve
 from synth.planning.plan import plan
 from synth.planning.ranking import rank
@@ -43,7 +43,7 @@ def ask(schema: Schema = SMALL, **given: Any) -> Resolved:
 
 def setting(schema: Schema) -> Setting:
     """Nothing is asked, with some budget."""
-    return Setting(schema, ADD_REMOVE, UNITS_PER_RHO, 1000, Groups([], schema))
+    return Setting(schema, ADD_REMOVE, UNITS_PER_RHO, 1000, Blocks([], schema))
 
 
 def chosen(resolved: Resolved) -> str:
@@ -191,7 +191,7 @@ def test_what_is_to_be_measured_is_passed_on() -> None:
     measure = found.release.mechanism.measure
     assert measure is not None and measure[0].type == "marginals"
     planned = plan(found.release, SMALL, ADD_REMOVE, UNITS_PER_RHO)
-    assert {len(group.attributes) for group in planned.measured} == {1}
+    assert {len(block.attributes) for block in planned.measured} == {1}
 
 
 def test_whatever_works_is_found() -> None:

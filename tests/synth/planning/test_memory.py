@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrim.spec.budget import UNITS_PER_RHO
-from scrim.spec.workload import MarginalGroup
+from scrim.spec.workload import MarginalBlock
 from synth.planning.memory import (
     ANSWER_BYTES,
     CLIQUE_COPIES,
@@ -153,8 +153,8 @@ def test_what_is_learnt_from_public_data_counts() -> None:
 
 def test_joint_tables_are_bounded() -> None:
     sizes = coded_schema(columns(3, 100))
-    triple = [MarginalGroup(("c0", "c1", "c2"))]
-    smaller = [MarginalGroup(("c0", "c1")), MarginalGroup(("c2",))]
+    triple = [MarginalBlock(("c0", "c1", "c2"))]
+    smaller = [MarginalBlock(("c0", "c1")), MarginalBlock(("c2",))]
     assert joint_table_bytes(10, smaller, sizes) == 0
     assert joint_table_bytes(10, triple, sizes) == 4 * 10 * (100 * 100 + 100)
     limit = KEPT_TABLES * MAX_ENTRIES // 100**2
@@ -164,8 +164,8 @@ def test_joint_tables_are_bounded() -> None:
 
 def test_tables_that_share_their_leading_columns_are_one() -> None:
     sizes = coded_schema({"a": 2, "b": 3, "c": 10, "d": 20})
-    groups = [MarginalGroup(("a", "b", "c")), MarginalGroup(("d", "b", "a"))]
-    together = joint_table_bytes(7, groups, sizes)
+    blocks = [MarginalBlock(("a", "b", "c")), MarginalBlock(("d", "b", "a"))]
+    together = joint_table_bytes(7, blocks, sizes)
     assert together == 4 * 7 * (2 * 3 + 10 + 20)
 
 

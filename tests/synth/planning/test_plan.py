@@ -53,7 +53,7 @@ def check(spec: ReleaseSpec, schema: Schema) -> ReleasePlan:
 
 def measured(spec: ReleaseSpec, schema: Schema) -> list[tuple[str, ...]]:
     """The columns of everything that may be measured."""
-    return [group.attributes for group in check(spec, schema).measured]
+    return [block.attributes for block in check(spec, schema).measured]
 
 
 protections = st.builds(
@@ -225,7 +225,7 @@ TRIPLES = [{"type": "marginals", "k": 3}]
 def test_the_more_rows_the_higher_the_order_that_is_measured(rows: int, order: int) -> None:
     spec = release({"name": "relaxed_projection"}, workload=TRIPLES, expected_rows=rows)
     planned = plan(spec, schema(13), PUBLIC_SIZE, UNITS_PER_RHO // 100)
-    assert {len(group.attributes) for group in planned.measured} == {1, order}
+    assert {len(block.attributes) for block in planned.measured} == {1, order}
 
 
 def test_rounds_choose_among_pairs_at_most() -> None:
@@ -242,14 +242,14 @@ def test_a_single_measurement_has_the_one_way_marginals_too() -> None:
 def test_nothing_is_measured_that_takes_a_fit_too_long() -> None:
     spec = release({"name": "relaxed_projection"}, workload=TRIPLES, expected_rows=10**12)
     planned = check(spec, schema(6, values=40))
-    assert {len(group.attributes) for group in planned.measured} == {1, 2}
+    assert {len(block.attributes) for block in planned.measured} == {1, 2}
 
 
 def test_a_genetic_search_measures_what_is_asked_unless_it_is_too_much() -> None:
     spec = release({"name": "private_gsd"}, workload=TRIPLES, expected_rows=100)
     assert {len(names) for names in measured(spec, schema(4))} == {1, 3}
     planned = check(spec, schema(6, values=40))
-    assert {len(group.attributes) for group in planned.measured} == {1, 2}
+    assert {len(block.attributes) for block in planned.measured} == {1, 2}
 
 
 def test_gem_plus_chooses_among_the_smallest_pairs() -> None:
@@ -330,7 +330,7 @@ def test_what_people_cannot_move_is_read_for_nothing_and_the_rest_shares_the_ope
     units = UNITS_PER_RHO
     found = plan(spec, linked, BY_PERSON, units).spending
     assert isinstance(found, Rounds)
-    columns = [(group.attributes, getattr(group, "level", "sizes")) for group in found.public]
+    columns = [(block.attributes, getattr(block, "level", "sizes")) for block in found.public]
     assert columns == [
         ((), "individual"),
         ((), "sizes"),
@@ -339,7 +339,7 @@ def test_what_people_cannot_move_is_read_for_nothing_and_the_rest_shares_the_ope
         (("a", "b"), "group"),
         (("a", "b"), "individual"),
     ]
-    assert [group.attributes for group in found.opened] == [("c",)]
+    assert [block.attributes for block in found.opened] == [("c",)]
     assert found.opening == pytest.approx(0.2 * units, abs=1)
     assert found.total <= units
     # Of the six tables, two are public.

@@ -17,23 +17,25 @@ from scrim.spec.mechanism import (
     MechanismSpec,
     Mwem,
     Pep,
+    PepPub,
+    PmwPub,
     RapSoftmax,
     RelaxedProjection,
 )
 from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
-from scrim.spec.workload import Group, Groups, MarginalGroup
+from scrim.spec.workload import Block, Blocks, MarginalBlock
 from synth.planning.planner import Planner, planner_of
 from synth.planning.spending import Setting
 from tests.support import coded_schema
 
 amounts = st.integers(1, 10**15)
-groups_strategy = st.integers(1, 300)
+blocks_strategy = st.integers(1, 300)
 
 
-def marginals(count: int) -> list[Group]:
+def marginals(count: int) -> list[Block]:
     """That many pairs of columns, no column twice."""
-    return [MarginalGroup((f"a{i}", f"b{i}")) for i in range(count)]
+    return [MarginalBlock((f"a{i}", f"b{i}")) for i in range(count)]
 
 
 @cache
@@ -42,12 +44,12 @@ def schema(count: int) -> Schema:
 
 
 def setting(count: int, units: int) -> Setting:
-    """A budget for groups of that many columns."""
+    """A budget for blocks of that many columns."""
     declared = schema(count)
-    return Setting(declared, Protection(), units, 1000, Groups([], declared))
+    return Setting(declared, Protection(), units, 1000, Blocks([], declared))
 
 
-def planned(spec: MechanismSpec, measured: list[Group], setting: Setting) -> Any:
+def planned(spec: MechanismSpec, measured: list[Block], setting: Setting) -> Any:
     """The plan by which a mechanism spends."""
     return planner_of(spec).plan(spec, measured, setting)
 
@@ -62,16 +64,16 @@ def test_the_file_with_a_mechanisms_name_has_every_function(
         assert list(inspect.signature(getattr(planner, name)).parameters) == wanted
 
 
-@given(groups_strategy, amounts)
-def test_one_shot_plans_never_exceed_the_budget(groups: int, units: int) -> None:
+@given(blocks_strategy, amounts)
+def test_one_shot_plans_never_exceed_the_budget(blocks: int, units: int) -> None:
     mechanism = Gaussian(name="gaussian")
-    if units < groups:
-        with pytest.raises(SpecError, match=f"too small for {groups} measurements"):
-            planned(mechanism, marginals(groups), setting(groups, units))
+    if units < blocks:
+        with pytest.raises(SpecError, match=f"too small for {blocks} measurements"):
+            planned(mechanism, marginals(blocks), setting(blocks, units))
         return
-    measure = planned(mechanism, marginals(groups), setting(groups, units)).measure
-    assert len(measure) == groups and min(measure) == max(measure) >= 1
-    assert sum(measure) <= units < sum(measure) + groups
+    measure = planned(mechanism, marginals(blocks), setting(blocks, units)).measure
+    assert len(measure) == blocks and min(measure) == max(measure) >= 1
+    assert sum(measure) <= units < sum(measure) + blocks
 
 
 @given(st.integers(1, 30), st.integers(0, 60), st.floats(0.01, 0.99), amounts)
@@ -79,8 +81,8 @@ def test_one_way_marginals_have_a_share_of_their_own(
     ones: int, twos: int, share: float, units: int
 ) -> None:
     spec = RelaxedProjection(name="relaxed_projection", one_way_share=share)
-    measured: list[Group] = [MarginalGroup((f"c{i}",)) for i in range(ones)]
-    measured += [MarginalGroup((f"c{i}", "d")) for i in range(twos)]
+    measured: list[Block] = [MarginalBlock((f"c{i}",)) for i in range(ones)]
+    measured += [MarginalBlock((f"c{i}", "d")) for i in range(twos)]
     try:
         measure = planned(spec, measured, setting(max(ones, twos), units)).measure
     except SpecError as refused:
@@ -92,11 +94,11 @@ def test_one_way_marginals_have_a_share_of_their_own(
 
 
 @given(
-    st.sampled_from([Mwem, Pep, Gem, RapSoftmax]),
+    st.sampled_from([PmwPub, PepPub, Gem, RapSoftmax]),
     st.none() | st.integers(1, 10_000),
     st.integers(1, 1000),
     st.floats(0.001, 0.999),
-    groups_strategy,
+    blocks_strategy,
     amounts,
 )
 def test_adaptive_plans_count_every_round_and_every_choice(
@@ -104,7 +106,7 @@ def test_adaptive_plans_count_every_round_and_every_choice(
     rounds: int | None,
     per_round: int,
     share: float,
-    groups: int,
+    blocks: int,
     units: int,
 ) -> None:
     spec = mechanism.model_validate(
@@ -116,7 +118,7 @@ def test_adaptive_plans_count_every_round_and_every_choice(
         }
     )
     try:
-        plan = planned(spec, marginals(groups), setting(groups, units))
+        plan = planned(spec, marginals(blocks), setting(blocks, units))
     except SpecError as refused:
         assert "ask for fewer rounds" in str(refused)
         return
@@ -124,11 +126,11 @@ def test_adaptive_plans_count_every_round_and_every_choice(
     assert min(plan.select, plan.measure) >= 1
     # One selection of all k, then k measurements, in each of T rounds.
     columns = len(plan.opened)
-    assert columns in (0, 2 * groups)
+    assert columns in (0, 2 * blocks)
     spent = columns * plan.opening + plan.rounds * (plan.select + plan.per_round * plan.measure)
     assert spent <= units
     assert units - spent < plan.rounds * plan.per_round
-    wanted = pytest.approx(spec.opening_share * units, abs=2 * groups)
+    wanted = pytest.approx(spec.opening_share * units, abs=2 * blocks)
     assert columns * plan.opening == wanted
     assert plan.select % plan.per_round == 0
 

@@ -147,8 +147,8 @@ def test_no_neighbour_moves_it_by_more_than_its_price_covers(
     recorder = Recorder()
     monkeypatch.setattr(noise, "gaussian", recorder.gaussian)
     supports = [Support.of(coded_table(SCHEMA, rows)) for rows in PUBLIC]
-    # The least sensitive group comes first and last: it may not decide for the others.
-    queries = QuerySet([ALL, *marginals(SCHEMA, 1).groups, ALL])
+    # The least sensitive block comes first and last: it may not decide for the others.
+    queries = QuerySet([ALL, *marginals(SCHEMA, 1).blocks, ALL])
 
     @cache
     def entering(rows: Rows, public: int) -> int:

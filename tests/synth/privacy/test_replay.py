@@ -160,7 +160,7 @@ def test_it_finds_what_was_not_paid_for() -> None:
     queries = compile_workload(ask(mechanism).workload, SCHEMA)
 
     def telling(private: Table) -> Callable[[], int]:
-        return lambda: int(QuerySet([queries.groups[0]]).count(private).sum())
+        return lambda: int(QuerySet([queries.blocks[0]]).count(private).sum())
 
     with pytest.raises(AssertionError, match="what leaves differs"):
         check_replay(telling(table), telling(neighbour))

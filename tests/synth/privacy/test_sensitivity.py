@@ -21,7 +21,7 @@ from synth.door import TotalError
 from synth.journal import MemoryJournal
 from synth.privacy import noise
 from synth.privacy.vault import FIXED_POINT, Vault
-from synth.queries import Marginal, QueryGroup, QuerySet, Single, compile_workload
+from synth.queries import Marginal, QueryBlock, QuerySet, Single, compile_workload
 from synth.table import Table, store_numbers
 from tests.support import PROTECTIONS, coded_schema, coded_table
 
@@ -43,7 +43,7 @@ TREE, TREES, RANGES, PREFIXES, HALFSPACES = compile_workload(
         Halfspaces(type="halfspaces", count=3, seed=83),
     ],
     SCHEMA,
-).groups
+).blocks
 CELLS = [(a, b) for a in range(2) for b in range(3)]
 Rows = tuple[tuple[int, int], ...]
 
@@ -125,21 +125,21 @@ OPERATIONS: dict[str, Operation] = {
     "certify": lambda v: v.certify(
         QuerySet([AB, A]), np.array([7, 0, 0, 0, 0, 0, 7, 0]), released_rows=7, rows=3, budget=1
     ),
-    # The least sensitive group comes first, then last: neither may decide for the others.
-    "certify unlike groups": lambda v: v.certify(
+    # The least sensitive block comes first, then last: neither may decide for the others.
+    "certify unlike blocks": lambda v: v.certify(
         QuerySet([ALL, AB, ALL]),
         np.array([7, 7, 0, 0, 0, 0, 0, 7]),
         released_rows=7,
         rows=3,
         budget=1,
     ),
-    "hedge over unlike groups": lambda v: v.hedge_draw(
+    "hedge over unlike blocks": lambda v: v.hedge_draw(
         QuerySet([ALL, B, ALL]), EXPECTED[:5], rows=3, rate=0.1, past=4, draws=2
     ),
-    "select among unlike groups": lambda v: v.select(
+    "select among unlike blocks": lambda v: v.select(
         QuerySet([ALL, A, ALL]), np.zeros(4), budget=1
     ),
-    "select among unlike groups by total error": lambda v: v.select(
+    "select among unlike blocks by total error": lambda v: v.select(
         QuerySet([ALL, A, ALL]), np.array([0, 9.5, 0, 0]), budget=1, score=by_total([1, 1, 1])
     ),
 }
@@ -186,7 +186,7 @@ def test_no_neighbour_moves_an_operation_by_more_than_its_price_covers(
     ids=lambda g: g.name,
 )
 def test_declared_sensitivities_are_attained(
-    group: QueryGroup | Single, protection: Protection
+    block: QueryBlock | Single, protection: Protection
 ) -> None:
     sizes = {**SIZES, "c": 1}
     schema = coded_schema(sizes)
@@ -194,9 +194,9 @@ def test_declared_sensitivities_are_attained(
     @cache
     def sorted_counts(rows: Rows) -> np.ndarray:
         table = coded_table(schema, [(*row, 0) for row in rows])
-        if isinstance(group, Single):
-            return QuerySet([group.group]).count(table)[[group.index]]
-        return QuerySet([group]).count(table)
+        if isinstance(block, Single):
+            return QuerySet([block.block]).count(table)[[block.index]]
+        return QuerySet([block]).count(table)
 
     moves = []
     for n in range(4):  # as many rows as the largest unit may own
@@ -205,7 +205,7 @@ def test_declared_sensitivities_are_attained(
             moves += [
                 sorted_counts(tuple(sorted(other))) - base for other in neighbours(rows, protection)
             ]
-    declared = group.sensitivity(protection)
+    declared = block.sensitivity(protection)
     assert max(int(np.abs(move).sum()) for move in moves) == declared.l1
     assert max(int((move**2).sum()) for move in moves) == declared.l2_squared
     assert max(int(np.abs(move).max()) for move in moves) == declared.linf
@@ -256,7 +256,7 @@ def test_numbers_on_the_edges_of_a_tree_are_in_one_cell_of_each_level(
     rows = {"row": 1, "person": 2, "household": 3}[protection.unit]
     moved = 2 if protection.relation == "replace_one" else 1
     expected = moved * levels**columns * rows**2
-    assert queries.groups[0].sensitivity(protection).l2_squared == expected
+    assert queries.blocks[0].sensitivity(protection).l2_squared == expected
     assert max(int((move**2).sum()) for move in moves) == expected
     assert max(int(np.abs(move).sum()) for move in moves) == moved * levels**columns * rows
     assert max(int(np.abs(move).max()) for move in moves) == rows
@@ -264,8 +264,8 @@ def test_numbers_on_the_edges_of_a_tree_are_in_one_cell_of_each_level(
 
 @pytest.mark.parametrize("protection", PROTECTIONS[:2], ids=lambda p: p.relation)
 def test_stacked_marginals_cost_the_sum_of_their_squares(protection: Protection) -> None:
-    groups = [A, B, AB]
-    stacked = QuerySet(groups)
+    blocks = [A, B, AB]
+    stacked = QuerySet(blocks)
 
     def counts(rows: Rows) -> np.ndarray:
         return stacked.count(coded_table(SCHEMA, rows))
@@ -276,7 +276,7 @@ def test_stacked_marginals_cost_the_sum_of_their_squares(protection: Protection)
         for rows in combinations_with_replacement(CELLS, n)
         for other in neighbours(rows, protection)
     )
-    assert largest == sum(group.sensitivity(protection).l2_squared for group in groups)
+    assert largest == sum(block.sensitivity(protection).l2_squared for block in blocks)
 
 
 def test_scores_are_exact_whole_numbers() -> None:

@@ -16,12 +16,12 @@ import pytest
 from scrim.spec.population import Protection
 from scrim.spec.sensitivity import Sensitivity
 from scrim.spec.two_level import LevelTable, TwoLevelSchema, protection_of_table
-from scrim.spec.workload import GroupSizesGroup, HierarchicalGroup
+from scrim.spec.workload import GroupSizesBlock, HierarchicalBlock
 from synth.domain import Domain
 from synth.journal import MemoryJournal
 from synth.privacy import noise
 from synth.privacy.vault import Vault
-from synth.queries import Hierarchical, Marginal, QueryGroup, QuerySet, compile_groups
+from synth.queries import Hierarchical, Marginal, QueryBlock, QuerySet, compile_blocks
 from synth.table import Table, limit_rows
 from synth.table.encoding import codec_of
 from synth.table.linking import link
@@ -58,12 +58,12 @@ def new_schema(kinds: int, size: int) -> TwoLevelSchema:
 def queries_of(schema: TwoLevelSchema) -> QuerySet:
     names = [column.name for column in schema.linked.attributes]
     tables = [
-        HierarchicalGroup(chosen, level)
+        HierarchicalBlock(chosen, level)
         for k in range(3)
         for chosen in combinations(names, k)
         for level in ("group", "individual")
     ]
-    return compile_groups([*tables, GroupSizesGroup(())], schema.linked)
+    return compile_blocks([*tables, GroupSizesBlock(())], schema.linked)
 
 
 class Counting:
@@ -153,7 +153,7 @@ def test_a_household_moves_what_it_is_priced_for(kinds: int, size: int, relation
         pairs = [
             pair for some in (households[:half], households[half:]) for pair in product(some, some)
         ]
-    declared = [group.sensitivity(household(size, relation)) for group in counting.queries.groups]
+    declared = [block.sensitivity(household(size, relation)) for block in counting.queries.blocks]
     assert counting.largest(pairs) == declared
 
 
@@ -260,21 +260,21 @@ def test_a_person_moves_what_their_rows_are_priced_for(
                     pairs += [(life, base) for life in lives]
                 else:
                     pairs += combinations(lives, 2)
-    for group, most in zip(counting.queries.groups, counting.largest(pairs), strict=True):
-        bound = group.sensitivity(person(rows, relation))
-        assert most.l1 <= bound.l1 and most.l2_squared <= bound.l2_squared, group.name
-        assert most.linf <= bound.linf, group.name
-        assert most == bound or is_conservative(group, kinds, size, relation), group.name
+    for block, most in zip(counting.queries.blocks, counting.largest(pairs), strict=True):
+        bound = block.sensitivity(person(rows, relation))
+        assert most.l1 <= bound.l1 and most.l2_squared <= bound.l2_squared, block.name
+        assert most.linf <= bound.linf, block.name
+        assert most == bound or is_conservative(block, kinds, size, relation), block.name
 
 
-def is_conservative(group: QueryGroup, kinds: int, size: int, relation: str) -> bool:
+def is_conservative(block: QueryBlock, kinds: int, size: int, relation: str) -> bool:
     """Where the price covers more than can happen (docs/privacy.md, section 3).
 
     Of two kinds, one that is new in a group comes where all others are of the other kind, and of
     those, if they are several, one stays.
     """
     counts_kinds = (
-        isinstance(group, Hierarchical) and group.level == "group" and group.of_individuals
+        isinstance(block, Hierarchical) and block.level == "group" and block.of_individuals
     )
     return bool(counts_kinds) and relation == "add_remove" and kinds == 2 and size > 1
 
@@ -282,8 +282,8 @@ def is_conservative(group: QueryGroup, kinds: int, size: int, relation: str) -> 
 def test_whoever_joins_a_full_household_takes_anothers_place() -> None:
     """Why a person moves two cells under add/remove: in a group that is full, one comes and one goes."""
     counting = Counting(3, 2, 1)
-    table = next(g for g in counting.queries.groups if g.name == "individuals by a")
-    start = int(counting.queries.offsets[counting.queries.groups.index(table)])
+    table = next(g for g in counting.queries.blocks if g.name == "individuals by a")
+    start = int(counting.queries.offsets[counting.queries.blocks.index(table)])
     moves = [
         counting.counts(owning(base, [(1, own)])) - counting.counts(base)
         for base in people_in(3, 2, truncated=False)
@@ -299,16 +299,16 @@ def test_a_person_who_belongs_to_many_homes_is_limited_before_the_homes_are() ->
     counting = Counting(2, 1, 1)
     chain = tuple((10 + i, home, 0) for i in range(4) for home in (i, i + 1))
     base: Dataset = tuple((home, 0) for home in range(6)), chain
-    bound = {g: g.sensitivity(person(1, "add_remove")) for g in counting.queries.groups}
+    bound = {g: g.sensitivity(person(1, "add_remove")) for g in counting.queries.blocks}
     for home, own in product(range(6), range(2)):
         found = counting.largest([(owning(base, [(home, own)]), base)])
-        for group, most in zip(counting.queries.groups, found, strict=True):
-            assert most.l2_squared <= bound[group].l2_squared
+        for block, most in zip(counting.queries.blocks, found, strict=True):
+            assert most.l2_squared <= bound[block].l2_squared
 
 
 def far_off(queries: QuerySet) -> np.ndarray:
     """Released counts that are wrong about individuals of the first kind, more than about others."""
-    names = [group.name for group in queries.groups]
+    names = [block.name for block in queries.blocks]
     released = np.zeros(queries.size, np.int64)
     released[queries.offsets[names.index("individuals by a")]] = 100
     return released
@@ -329,7 +329,7 @@ def test_both_levels_together_are_priced_for_the_one_that_moves_farther(
 ) -> None:
     """A household moves groups by one and individuals by three, whichever table comes first."""
     counting = new_counting(2, 3)
-    tables = sorted(counting.queries.groups[2:], key=lambda g: not g.name.startswith(first))
+    tables = sorted(counting.queries.blocks[2:], key=lambda g: not g.name.startswith(first))
     assert tables[0].name.startswith(first)
     queries, recorder = QuerySet(tables), Recorder()
     for sampler in ("gaussian", "noisy_top", "gumbel_draws"):

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import synth.privacy
-from scrim.spec.workload import HierarchicalGroup
+from scrim.spec.workload import HierarchicalBlock
 from synth.domain import Domain
 from synth.door import TotalError
 from synth.journal import JournalMismatch, MemoryJournal, Operation
 from synth.privacy.accountant import Accountant, BudgetExceeded
 from synth.privacy.vault import FIXED_POINT, Vault, capped_sums, fixed_point
-from synth.queries import Marginal, QuerySet, Single, compile_groups
+from synth.queries import Marginal, QuerySet, Single, compile_blocks
 from synth.table import Table
 from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table
 from tests.synth.linked import household, linked_table, two_level_schema
@@ -209,11 +209,11 @@ def test_scores_beyond_reason_do_not_overflow() -> None:
     assert moved == 2**28 * A.sensitivity(vault().protection).l1
 
 
-def test_the_largest_error_of_unequal_groups_does_not_overflow() -> None:
-    """Scores of groups are multiplied by what their sensitivities differ by."""
+def test_the_largest_error_of_unequal_blocks_does_not_overflow() -> None:
+    """Scores of blocks are multiplied by what their sensitivities differ by."""
     schema = two_level_schema({"g": 2}, {"a": 2}, 1000).linked
-    queries = compile_groups(
-        [HierarchicalGroup(("g",), "group"), HierarchicalGroup(("g",), "individual")], schema
+    queries = compile_blocks(
+        [HierarchicalBlock(("g",), "group"), HierarchicalBlock(("g",), "individual")], schema
     )
     protected = Vault(
         linked_table(schema, []), protection=household(1000), budget=0, journal=MemoryJournal()

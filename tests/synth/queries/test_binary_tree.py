@@ -9,10 +9,10 @@ import torch
 
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import Schema
-from scrim.spec.workload import TreeGroup
+from scrim.spec.workload import TreeBlock
 from synth.domain import Domain
 from synth.models.product import ProductMixture
-from synth.queries import BinaryTree, QuerySet, compile_groups
+from synth.queries import BinaryTree, QuerySet, compile_blocks
 from synth.queries.tree_levels import FinestTable, TreeFold
 from synth.table import Table, store_numbers
 
@@ -35,7 +35,7 @@ def whole(lower: int, upper: int, **changes: Any) -> dict[str, Any]:
 
 def new_tree(schema: Schema, levels: int) -> BinaryTree:
     names = tuple(column.name for column in schema.attributes)
-    return BinaryTree.of(TreeGroup(names, levels), schema)
+    return BinaryTree.of(TreeBlock(names, levels), schema)
 
 
 def count(tree: BinaryTree, **numbers: list[float]) -> list[int]:
@@ -135,7 +135,7 @@ def test_bins_that_are_parts_of_the_cells(column: dict[str, Any], levels: int) -
     for nullable in (False, True):
         schema = new_schema(age=real(bins={"count": 32}), x={**column, "nullable": nullable})
         tree = new_tree(schema, levels)
-        assert TreeGroup(("age", "x"), levels).unaligned(schema) is None
+        assert TreeBlock(("age", "x"), levels).unaligned(schema) is None
         check_against_rows(tree)
 
 
@@ -169,17 +169,17 @@ def check_against_rows(tree: BinaryTree) -> None:
 )
 def test_other_bins_are_refused_with_a_remedy(column: dict[str, Any], remedy: str) -> None:
     schema = new_schema(sex=SEX, x=column)
-    group = TreeGroup(("sex", "x"), 3)
-    problem = group.unaligned(schema)
+    block = TreeBlock(("sex", "x"), 3)
+    problem = block.unaligned(schema)
     assert problem == (
         f"column 'x' has no bins that are parts of the 8 intervals of a binary tree of 3 levels; "
         f"declare {remedy}"
     )
     mixture = ProductMixture(Domain(("sex",), (2,)), torch.full((1, 2), 0.5))
     with pytest.raises(SpecError, match=remedy):
-        compile_groups([group], schema).on_product(mixture)
+        compile_blocks([block], schema).on_product(mixture)
 
 
 def test_remedies_help() -> None:
-    assert TreeGroup(("x",), 3).unaligned(new_schema(x=real(bins={"count": 8}))) is None
-    assert TreeGroup(("x",), 3).unaligned(new_schema(x=whole(0, 6, bins={"width": 1}))) is None
+    assert TreeBlock(("x",), 3).unaligned(new_schema(x=real(bins={"count": 8}))) is None
+    assert TreeBlock(("x",), 3).unaligned(new_schema(x=whole(0, 6, bins={"width": 1}))) is None

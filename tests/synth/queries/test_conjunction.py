@@ -101,9 +101,9 @@ def test_counts_equal_comparing_every_row(
 ) -> None:
     monkeypatch.setattr(sums_module, "ROWS_AT_ONCE", rows_at_once)
     monkeypatch.setattr(sums_module, "WORTH_SORTING", worth_sorting)
-    (group,) = queries.groups
-    assert isinstance(group, Conjunctions)
-    expected = [int(matches(conjunction, NUMBERS).sum()) for conjunction in group.conjunctions]
+    (block,) = queries.blocks
+    assert isinstance(block, Conjunctions)
+    expected = [int(matches(conjunction, NUMBERS).sum()) for conjunction in block.conjunctions]
     assert queries.count(TABLE).tolist() == expected
     assert max(expected) > 0
 
@@ -126,8 +126,8 @@ def test_bins_answer_as_numbers_do() -> None:
 def test_every_threshold_on_whole_numbers_consists_of_bins() -> None:
     narrow = Schema(columns=[SCHEMA.attribute("sex"), SCHEMA.attribute("age")])
     item = Prefixes(type="prefixes", count=200, seed=9, numeric=1)
-    (group,) = item.expand(narrow)
-    assert group.unaligned(narrow) is None
+    (block,) = item.expand(narrow)
+    assert block.unaligned(narrow) is None
     queries = compile_workload([item], narrow)
     table = Table(narrow, [store_numbers(narrow, NUMBERS)])
     answers = ROWS * queries.on_support(Support.of(table)).numpy()
@@ -184,8 +184,8 @@ def test_labels_are_readable() -> None:
             {"pay": [-5.0, 95.0]},
         ],
     )
-    (group,) = compile_workload([item], SCHEMA).groups
-    assert list(group.labels(SCHEMA)) == [
+    (block,) = compile_workload([item], SCHEMA).blocks
+    assert list(block.labels(SCHEMA)) == [
         "sex=F & age in [20, 30)",
         "sex=F & pay < 10.5",
         "age is missing & sex is missing",

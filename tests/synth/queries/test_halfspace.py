@@ -31,9 +31,9 @@ SCHEMA = Schema.model_validate(
 
 def compiled(count: int, seed: int, schema: Schema = SCHEMA) -> Halfspaces:
     item = HalfspacesItem(type="halfspaces", count=count, seed=seed)
-    (group,) = compile_workload([item], schema).groups
-    assert isinstance(group, Halfspaces)
-    return group
+    (block,) = compile_workload([item], schema).blocks
+    assert isinstance(block, Halfspaces)
+    return block
 
 
 def random_numbers(schema: Schema, rows: int) -> dict[str, np.ndarray]:
@@ -53,13 +53,13 @@ def new_table(schema: Schema, numbers: dict[str, np.ndarray]) -> Table:
     return Table(schema, [store_numbers(schema, numbers)])
 
 
-def by_hand(group: Halfspaces, numbers: dict[str, np.ndarray], row: int) -> list[bool]:
+def by_hand(block: Halfspaces, numbers: dict[str, np.ndarray], row: int) -> list[bool]:
     """Sums of a row in Python's own whole numbers, which never round."""
-    (block,) = group.blocks()
+    (batch,) = block.batches()
     inside = []
-    for weights, threshold in zip(block.weights.tolist(), block.thresholds.tolist(), strict=True):
+    for weights, threshold in zip(batch.weights.tolist(), batch.thresholds.tolist(), strict=True):
         total, start = 0, 0
-        for column in group.schema.attributes:
+        for column in block.schema.attributes:
             number = float(numbers[column.name][row])
             if isinstance(column, CategoricalColumn):
                 total += weights[start + int(number)] * PLACES
@@ -82,9 +82,9 @@ def test_counts_equal_sums_of_whole_numbers(
 ) -> None:
     monkeypatch.setattr(halfspace_counting, "MERGED_CODES", merged)
     monkeypatch.setattr(halfspace_counting, "HALFSPACES_AT_ONCE", at_once)
-    group, numbers = compiled(30, seed=4), random_numbers(SCHEMA, 200)
-    expected = np.sum([by_hand(group, numbers, row) for row in range(200)], axis=0)
-    assert QuerySet([group]).count(new_table(SCHEMA, numbers)).tolist() == expected.tolist()
+    block, numbers = compiled(30, seed=4), random_numbers(SCHEMA, 200)
+    expected = np.sum([by_hand(block, numbers, row) for row in range(200)], axis=0)
+    assert QuerySet([block]).count(new_table(SCHEMA, numbers)).tolist() == expected.tolist()
     assert 0 < np.median(expected) < 200
 
 
@@ -101,9 +101,9 @@ def wide_schema(columns: int) -> Schema:
 
 def test_a_thousand_columns_are_exact() -> None:
     schema = wide_schema(MAX_COLUMNS)
-    group, numbers = compiled(20, seed=1, schema=schema), random_numbers(schema, 30)
-    expected = np.sum([by_hand(group, numbers, row) for row in range(30)], axis=0)
-    assert QuerySet([group]).count(new_table(schema, numbers)).tolist() == expected.tolist()
+    block, numbers = compiled(20, seed=1, schema=schema), random_numbers(schema, 30)
+    expected = np.sum([by_hand(block, numbers, row) for row in range(30)], axis=0)
+    assert QuerySet([block]).count(new_table(schema, numbers)).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("columns", [1, 2, 10, 100, MAX_COLUMNS])
@@ -116,15 +116,15 @@ def test_no_sum_is_beyond_what_a_double_holds(columns: int) -> None:
 
 def test_numbers_beyond_the_largest_are_moved_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draws_module, "LARGEST_NORMAL", 0.5)
-    (block,) = compiled(100, seed=1).blocks()
-    assert np.abs(block.weights).max() == round(0.5 * 5**-0.5 * WEIGHT)
-    assert np.abs(block.thresholds).max() == 0.5 * UNIT
+    (batch,) = compiled(100, seed=1).batches()
+    assert np.abs(batch.weights).max() == round(0.5 * 5**-0.5 * WEIGHT)
+    assert np.abs(batch.thresholds).max() == 0.5 * UNIT
 
 
 def test_weights_and_thresholds_are_distributed_as_in_the_paper() -> None:
-    blocks = list(compiled(4000, seed=11).blocks())
-    weights = np.concatenate([block.weights for block in blocks]) / WEIGHT
-    thresholds = np.concatenate([block.thresholds for block in blocks]) / UNIT
+    batches = list(compiled(4000, seed=11).batches())
+    weights = np.concatenate([batch.weights for batch in batches]) / WEIGHT
+    thresholds = np.concatenate([batch.thresholds for batch in batches]) / UNIT
     assert weights.shape == (4000, 3 + 2 + 8 + 2 + 2)
     assert abs(weights.mean()) < 0.01
     assert abs(weights.var() * 5 - 1) < 0.03
@@ -134,36 +134,36 @@ def test_weights_and_thresholds_are_distributed_as_in_the_paper() -> None:
 
 def test_the_choice_follows_from_the_seed_for_ever() -> None:
     """Up to a unit in the last place, by which logarithms may differ from machine to machine."""
-    (block,) = compiled(2, seed=7).blocks()
+    (batch,) = compiled(2, seed=7).batches()
     weights = [[2734434, 4974518, 2997650], [-598070, 9436659, 138848]]
-    assert np.abs(block.weights[:, :3] - weights).max() <= 1
-    assert np.abs(block.thresholds - [-43771085391, -452702477200]).max() <= 2**12
+    assert np.abs(batch.weights[:, :3] - weights).max() <= 1
+    assert np.abs(batch.thresholds - [-43771085391, -452702477200]).max() <= 2**12
 
 
 @pytest.mark.parametrize("other", [8, 7 + 2**32, 2**53 - 1])
 def test_other_seeds_choose_others(other: int) -> None:
-    (mine,), (others,) = (list(compiled(3, seed).blocks()) for seed in (7, other))
+    (mine,), (others,) = (list(compiled(3, seed).batches()) for seed in (7, other))
     assert not set(mine.thresholds.tolist()) & set(others.thresholds.tolist())
 
 
 def test_more_halfspaces_of_a_seed_begin_with_the_fewer() -> None:
     few, many = compiled(600, seed=3), compiled(1500, seed=3)
-    fewer = np.concatenate([block.thresholds for block in few.blocks()])
-    more = np.concatenate([block.thresholds for block in many.blocks()])
+    fewer = np.concatenate([batch.thresholds for batch in few.batches()])
+    more = np.concatenate([batch.thresholds for batch in many.batches()])
     assert more[:600].tolist() == fewer.tolist()
     assert len(set(more.tolist())) == 1500
 
 
-def test_blocks_that_do_not_fit_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_that_do_not_fit_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = compiled(1500, seed=3)
     monkeypatch.setattr(draws_module, "KEPT_BYTES", 40_000)
     drawn = HalfspaceDraws(3, 1500, SCHEMA.attributes)
     for number in [2, 0, 1, 2]:
-        assert drawn.block(number).weights.tolist() == kept._draws.block(number).weights.tolist()
+        assert drawn.batch(number).weights.tolist() == kept._draws.batch(number).weights.tolist()
     assert len(drawn._kept) == 1
     picked = [1499, 3, 700, 701]
     taken = drawn.take(picked)
-    everything = np.concatenate([block.weights for block in kept.blocks()])
+    everything = np.concatenate([batch.weights for batch in kept.batches()])
     assert taken.weights.tolist() == everything[picked].tolist()
 
 
@@ -172,7 +172,7 @@ def test_blocks_that_do_not_fit_are_drawn_again(monkeypatch: pytest.MonkeyPatch)
 def test_batches_and_recomputation_change_nothing(
     monkeypatch: pytest.MonkeyPatch, entries: int, tables: int
 ) -> None:
-    group = compiled(20, seed=2)
+    block = compiled(20, seed=2)
     chance = torch.Generator().manual_seed(0)
     places = torch.rand(4, generator=chance, dtype=torch.float64, requires_grad=True)
     missing = torch.rand(4, generator=chance, dtype=torch.float64)
@@ -189,7 +189,7 @@ def test_batches_and_recomputation_change_nothing(
             {"age": missing, "one": missing},
             temperature=3.0,
         )
-        answers = QuerySet([group]).on_relaxed(rows)
+        answers = QuerySet([block]).on_relaxed(rows)
         return answers, torch.autograd.grad(answers.square().sum(), places)[0]
 
     expected = answers_and_gradient()
@@ -199,9 +199,9 @@ def test_batches_and_recomputation_change_nothing(
 
 
 def test_labels_are_readable() -> None:
-    group = compiled(30, seed=3)
-    assert list(group.labels(SCHEMA))[17] == "halfspace 17 of seed 3"
-    assert list(group.only([17, 2]).labels(SCHEMA)) == [
+    block = compiled(30, seed=3)
+    assert list(block.labels(SCHEMA))[17] == "halfspace 17 of seed 3"
+    assert list(block.only([17, 2]).labels(SCHEMA)) == [
         "halfspace 17 of seed 3",
         "halfspace 2 of seed 3",
     ]

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from scrim.spec.errors import SpecError
 from scrim.spec.two_level import LinkedSchema
-from scrim.spec.workload import GroupSizesGroup, HierarchicalGroup
+from scrim.spec.workload import GroupSizesBlock, HierarchicalBlock
 from synth.domain import SIZE, at_place, domain_of_groups
 from synth.models.group_types import GroupTypes
 from synth.models.histogram import Histogram
 from synth.models.product import ProductMixture
-from synth.queries import GroupSizes, Hierarchical, QuerySet, compile_groups, hierarchical_products
+from synth.queries import GroupSizes, Hierarchical, QuerySet, compile_blocks, hierarchical_products
 from tests.support import PROTECTIONS, coded_schema
 from tests.synth.linked import (
     Household,
@@ -29,14 +29,14 @@ from tests.synth.linked import (
 SCHEMA = two_level_schema({"g": 2, "h": 3}, {"a": 2, "b": 2, "c": 3}, 3).linked
 SPECS = [
     *(
-        HierarchicalGroup(names, level)
+        HierarchicalBlock(names, level)
         for k in range(5)
         for names in combinations(("g", "h", "a", "b", "c"), k)
         for level in ("group", "individual")
     ),
-    GroupSizesGroup(()),
+    GroupSizesBlock(()),
 ]
-QUERIES = compile_groups(SPECS, SCHEMA)
+QUERIES = compile_blocks(SPECS, SCHEMA)
 HOUSEHOLDS = random_households(SCHEMA, 60)
 
 
@@ -46,8 +46,8 @@ def counted(queries: QuerySet, households: list[Household], chunk_groups: int = 
 
 def test_counts_equal_a_count_by_hand() -> None:
     found = QUERIES.split(counted(QUERIES, HOUSEHOLDS))
-    for group, counts in zip(QUERIES.groups, found, strict=True):
-        assert counts == by_hand(group, HOUSEHOLDS), group.name
+    for block, counts in zip(QUERIES.blocks, found, strict=True):
+        assert counts == by_hand(block, HOUSEHOLDS), block.name
 
 
 @pytest.mark.parametrize("chunk_groups", [1, 7])
@@ -76,12 +76,12 @@ def test_any_groups_are_counted_right_in_any_company(
     households: list[Household], data: st.DataObject
 ) -> None:
     chosen = data.draw(
-        st.lists(st.sampled_from(QUERIES.groups), min_size=1, max_size=4, unique=True)
+        st.lists(st.sampled_from(QUERIES.blocks), min_size=1, max_size=4, unique=True)
     )
     some = QuerySet(chosen)
     found = some.split(counted(some, households, chunk_groups=data.draw(st.integers(1, 9))))
-    for group, counts in zip(chosen, found, strict=True):
-        assert counts == by_hand(group, households), group.name
+    for block, counts in zip(chosen, found, strict=True):
+        assert counts == by_hand(block, households), block.name
 
 
 def random_mixture(schema: LinkedSchema, components: int) -> ProductMixture:
@@ -117,7 +117,7 @@ def enumerated(queries: QuerySet, mixture: ProductMixture, schema: LinkedSchema)
                         for place, member in enumerate(members)
                         for name, code in zip(own, member, strict=True)
                     )
-                    cells = [by_hand(query, [(group, members)]) for query in queries.groups]
+                    cells = [by_hand(query, [(group, members)]) for query in queries.blocks]
                     expected += probability * np.concatenate(cells)
     return list(expected / len(mixture.probabilities))
 
@@ -128,12 +128,12 @@ def test_product_answers_equal_the_mean_over_every_possible_group(size: int) -> 
     schema = two_level_schema(of_groups, own, size).linked
     names = [column.name for column in schema.attributes]
     specs = [
-        HierarchicalGroup(chosen, level)
+        HierarchicalBlock(chosen, level)
         for k in range(4)
         for chosen in combinations(names, k)
         for level in ("group", "individual")
     ]
-    queries = compile_groups([*specs, GroupSizesGroup(())], schema)
+    queries = compile_blocks([*specs, GroupSizesBlock(())], schema)
     mixture = random_mixture(schema, 2)
     answers = queries.on_product(mixture)
     np.testing.assert_allclose(answers.numpy(), enumerated(queries, mixture, schema), atol=1e-12)
@@ -155,7 +155,7 @@ def test_gradients_are_finite_where_an_individual_is_certain() -> None:
     certain = torch.zeros_like(mixture.probabilities)
     certain[:, torch.cumsum(torch.tensor([0, *mixture.domain.sizes[:-1]]), 0)] = 1.0
     values = certain.float().requires_grad_()
-    queries = compile_groups([HierarchicalGroup(("g", "a"), "group")], schema)
+    queries = compile_blocks([HierarchicalBlock(("g", "a"), "group")], schema)
     queries.on_product(ProductMixture(mixture.domain, values)).sum().backward()
     assert values.grad is not None and values.grad.isfinite().all()
 
@@ -195,17 +195,17 @@ def test_rows_and_kinds_of_groups_agree() -> None:
 
 
 def test_the_public_contract_tells_sizes_and_sensitivities() -> None:
-    for spec, group in zip(SPECS, QUERIES.groups, strict=True):
-        assert (spec.attributes, spec.size(SCHEMA)) == (group.attributes, group.size)
+    for spec, block in zip(SPECS, QUERIES.blocks, strict=True):
+        assert (spec.attributes, spec.size(SCHEMA)) == (block.attributes, block.size)
         for protection in PROTECTIONS[2:]:
-            assert spec.sensitivity(SCHEMA, protection) == group.sensitivity(protection)
+            assert spec.sensitivity(SCHEMA, protection) == block.sensitivity(protection)
 
 
 def test_labels_and_names_tell_queries_apart() -> None:
-    for group in QUERIES.groups:
-        labels = list(group.labels(SCHEMA))
-        assert len(labels) == len(set(labels)) == group.size
-    assert len({group.name for group in QUERIES.groups}) == len(QUERIES.groups)
+    for block in QUERIES.blocks:
+        labels = list(block.labels(SCHEMA))
+        assert len(labels) == len(set(labels)) == block.size
+    assert len({block.name for block in QUERIES.blocks}) == len(QUERIES.blocks)
     table = Hierarchical(("g", "a", "c"), SCHEMA, "group")
     assert table.name == "groups by g,a,c"
     assert next(table.labels(SCHEMA)) == "g=[0, 1) & contains (a=[0, 1) & c=[0, 1))"
@@ -225,4 +225,4 @@ def test_models_of_rows_refuse_them() -> None:
     with pytest.raises(SpecError, match="only rows"):
         table.features(SCHEMA)
     with pytest.raises(SpecError, match="one table of rows"):
-        compile_groups([HierarchicalGroup(("g",), "group")], coded_schema({"g": 2}))
+        compile_blocks([HierarchicalBlock(("g",), "group")], coded_schema({"g": 2}))

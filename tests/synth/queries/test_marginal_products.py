@@ -21,8 +21,8 @@ WIDE = Domain(tuple(f"x{i}" for i in range(20)), (4,) * 20)
 FEW_PAIRS = [(f"x{i}", f"x{i + 1}") for i in range(19)]
 
 
-def marginals(groups: Sequence[tuple[str, ...]], domain: Domain = DOMAIN) -> list[Marginal]:
-    return [Marginal(names, tuple(domain.size_of[name] for name in names)) for names in groups]
+def marginals(blocks: Sequence[tuple[str, ...]], domain: Domain = DOMAIN) -> list[Marginal]:
+    return [Marginal(names, tuple(domain.size_of[name] for name in names)) for names in blocks]
 
 
 def new_mixture(domain: Domain = DOMAIN) -> ProductMixture:
@@ -32,8 +32,8 @@ def new_mixture(domain: Domain = DOMAIN) -> ProductMixture:
     return ProductMixture(domain, shares.double().requires_grad_())
 
 
-def one_by_one(groups: Sequence[Marginal], mixture: ProductMixture) -> torch.Tensor:
-    return torch.cat([mixture.joint(group.attributes).mean(0) for group in groups])
+def one_by_one(blocks: Sequence[Marginal], mixture: ProductMixture) -> torch.Tensor:
+    return torch.cat([mixture.joint(block.attributes).mean(0) for block in blocks])
 
 
 def weighted_gradient(answers: torch.Tensor, mixture: ProductMixture) -> torch.Tensor:
@@ -41,22 +41,22 @@ def weighted_gradient(answers: torch.Tensor, mixture: ProductMixture) -> torch.T
     return torch.autograd.grad((answers * weights).sum(), mixture.probabilities)[0]
 
 
-def check(groups: Sequence[Marginal], domain: Domain = DOMAIN) -> None:
+def check(blocks: Sequence[Marginal], domain: Domain = DOMAIN) -> None:
     mixture = new_mixture(domain)
-    expected = one_by_one(groups, mixture)
-    answers = MarginalProducts(groups, domain).answers(mixture)
+    expected = one_by_one(blocks, mixture)
+    answers = MarginalProducts(blocks, domain).answers(mixture)
     torch.testing.assert_close(answers, expected)
     torch.testing.assert_close(
         weighted_gradient(answers, mixture), weighted_gradient(expected, mixture)
     )
     with torch.no_grad():
         torch.testing.assert_close(
-            MarginalProducts(groups, domain).answers(mixture), expected.detach()
+            MarginalProducts(blocks, domain).answers(mixture), expected.detach()
         )
 
 
 @pytest.mark.parametrize(
-    "groups",
+    "blocks",
     [
         ALL,
         ALL[::-1],
@@ -67,8 +67,8 @@ def check(groups: Sequence[Marginal], domain: Domain = DOMAIN) -> None:
     ],
     ids=["all", "backwards", "pairs", "other orders of attributes", "everything", "a constant"],
 )
-def test_answers_are_the_explicit_products(groups: list[tuple[str, ...]]) -> None:
-    check(marginals(groups))
+def test_answers_are_the_explicit_products(blocks: list[tuple[str, ...]]) -> None:
+    check(marginals(blocks))
 
 
 def test_pairs_are_one_product_only_where_most_of_it_is_asked() -> None:
@@ -77,15 +77,15 @@ def test_pairs_are_one_product_only_where_most_of_it_is_asked() -> None:
     check(marginals(FEW_PAIRS, WIDE), WIDE)
 
 
-@pytest.mark.parametrize("groups", [ALL, ALL_PAIRS], ids=["all", "pairs"])
+@pytest.mark.parametrize("blocks", [ALL, ALL_PAIRS], ids=["all", "pairs"])
 @pytest.mark.parametrize("entries", [1, 40, 200])
 @pytest.mark.parametrize("kept", [0, 10**6], ids=["computed again", "kept"])
 def test_batches_and_recomputation_change_nothing(
-    monkeypatch: pytest.MonkeyPatch, groups: list[tuple[str, ...]], entries: int, kept: int
+    monkeypatch: pytest.MonkeyPatch, blocks: list[tuple[str, ...]], entries: int, kept: int
 ) -> None:
     monkeypatch.setattr(marginal_products, "MAX_ENTRIES", entries)
     monkeypatch.setattr(marginal_products, "KEPT_TABLES", kept)
-    check(marginals(groups))
+    check(marginals(blocks))
 
 
 def test_no_table_is_larger_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,9 +98,9 @@ def test_no_table_is_larger_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> N
         largest = max(largest, table.numel())
         return table
 
-    groups = marginals([("a", "b", "c", "e")])
+    blocks = marginals([("a", "b", "c", "e")])
     rows = math.prod(DOMAIN.size_of[name] for name in ("a", "b", "e"))
     monkeypatch.setattr(marginal_products, "MAX_ENTRIES", 3 * rows)
     monkeypatch.setattr(ProductMixture, "joint", watched)
-    MarginalProducts(groups, DOMAIN).answers(new_mixture())
+    MarginalProducts(blocks, DOMAIN).answers(new_mixture())
     assert largest == 3 * rows

@@ -116,14 +116,14 @@ class TestResiduals:
     def test_predicates_are_answered_alone(self) -> None:
         model = self.model()
         item: dict[str, Any] = {"type": "prefixes", "count": 30, "seed": 1, "categorical": 0}
-        (group,) = compile_workload([validated(item)], model.schema).groups
-        exact = model.model.answer(QuerySet([group])).values * 200
-        singles = [Measurement(Single(group, i), exact[[i]] + 3, 3.0) for i in (7, 2, 7)]
-        found = residuals(model, [*singles, Measurement(group, exact, 1.0)])
+        (block,) = compile_workload([validated(item)], model.schema).blocks
+        exact = model.model.answer(QuerySet([block])).values * 200
+        singles = [Measurement(Single(block, i), exact[[i]] + 3, 3.0) for i in (7, 2, 7)]
+        found = residuals(model, [*singles, Measurement(block, exact, 1.0)])
         assert found is not None and found.number == 33
         assert [round(v.residual, 9) for v in found.worst_values[:4]] == [-1, -1, -1, 0]
         assert len(found.worst_values) == SHOWN
-        asked = {c.column for c in group.conjunctions[7]}  # type: ignore[attr-defined]
+        asked = {c.column for c in block.conjunctions[7]}  # type: ignore[attr-defined]
         assert measured_pairs(singles[:1]) == {frozenset(asked)}
         assert columns_of(singles) == set(self.SIZES)
 
@@ -134,7 +134,7 @@ class TestResiduals:
         assert measured_pairs(some) == {frozenset("ac")}
         (planes,) = compile_workload(
             [validated({"type": "halfspaces", "count": 3, "seed": 0})], schema
-        ).groups
+        ).blocks
         assert measured_pairs([Measurement(Single(planes, 0), np.zeros(1), 1.0)]) == set()
 
 

@@ -1,7 +1,7 @@
 """The contract of a query class.
 
-A group is a set of counting queries that are selected and measured together, such as all cells of
-one marginal. A class answers many of its groups at once, because they share work.
+A block is a set of counting queries that are selected and measured together, such as all cells of
+one marginal. A class answers many of its blocks at once, because they share work.
 """
 
 from abc import ABC, abstractmethod
@@ -36,10 +36,10 @@ class Counter(Protocol):
         """Count the rows of one chunk, read as the query class reads them."""
 
     def totals(self) -> list[Counts]:
-        """The counts of each group."""
+        """The counts of each block."""
 
 
-class QueryGroup(ABC):
+class QueryBlock(ABC):
     """Counting queries that belong together.
 
     Whether a row satisfies a query depends on that row alone, to the last bit: on nothing else in its
@@ -61,11 +61,11 @@ class QueryGroup(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """A name that identifies the group within its schema."""
+        """A name that identifies the block within its schema."""
 
     @abstractmethod
     def sensitivity(self, protection: Protection) -> Sensitivity:
-        """How far one privacy unit can move the group's counts."""
+        """How far one privacy unit can move the block's counts."""
 
     @abstractmethod
     def labels(self, schema: Schema) -> Iterator[str]:
@@ -73,32 +73,32 @@ class QueryGroup(ABC):
 
     @classmethod
     @abstractmethod
-    def counter(cls, groups: Sequence[Self]) -> Counter:
-        """Something that counts these groups in one pass over the rows."""
+    def counter(cls, blocks: Sequence[Self]) -> Counter:
+        """Something that counts these blocks in one pass over the rows."""
 
     @classmethod
-    def on_histogram(cls, groups: Sequence[Self], model: "TabularModel") -> list[torch.Tensor]:
+    def on_histogram(cls, blocks: Sequence[Self], model: "TabularModel") -> list[torch.Tensor]:
         """Answers, as fractions, on a weight per cell of the domain, however they are kept."""
-        _needs_numbers(groups)
+        _needs_numbers(blocks)
 
     @classmethod
-    def on_support(cls, groups: Sequence[Self], support: "Support") -> list[torch.Tensor]:
+    def on_support(cls, blocks: Sequence[Self], support: "Support") -> list[torch.Tensor]:
         """Answers, as fractions, on weighted rows; rows of equal weight are the special case."""
-        _needs_numbers(groups)
+        _needs_numbers(blocks)
 
     def matching(self, index: int, support: "Support") -> torch.Tensor:
         """Positions of the weighted rows that satisfy one of the queries."""
         _needs_numbers([self])
 
     @classmethod
-    def on_product(cls, groups: Sequence[Self], mixture: "ProductMixture") -> torch.Tensor:
-        """Answers of all groups, one after another, differentiably, on a mixture of products."""
-        _needs_numbers(groups)
+    def on_product(cls, blocks: Sequence[Self], mixture: "ProductMixture") -> torch.Tensor:
+        """Answers of all blocks, one after another, differentiably, on a mixture of products."""
+        _needs_numbers(blocks)
 
     @classmethod
-    def on_group_types(cls, groups: Sequence[Self], types: "GroupTypes") -> list[torch.Tensor]:
-        """Answers, per group, on one weight for every kind of group."""
-        raise TypeError(f"{groups[0].name} is about rows, and this model has groups of individuals")
+    def on_group_types(cls, blocks: Sequence[Self], types: "GroupTypes") -> list[torch.Tensor]:
+        """Answers, per block, on one weight for every kind of group."""
+        raise TypeError(f"{blocks[0].name} is about rows, and this model has groups of individuals")
 
     @property
     def columns_read(self) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ class QueryGroup(ABC):
         return self.attributes
 
     @property
-    def whole(self) -> "QueryGroup | None":
+    def whole(self) -> "QueryBlock | None":
         """One query that counts all of which its fractions are parts; None where these are all rows."""
         return None
 
@@ -114,35 +114,35 @@ class QueryGroup(ABC):
         """The counts of one attribute's codes according to its own counts, if these tell them."""
         return None
 
-    def only(self, queries: Sequence[int]) -> "QueryGroup":
-        """Some of its queries, of a group that is not selected as a whole."""
+    def only(self, queries: Sequence[int]) -> "QueryBlock":
+        """Some of its queries, of a block that is not selected as a whole."""
         raise TypeError(f"{self.name} is selected and measured as a whole")
 
     @classmethod
     @abstractmethod
-    def on_relaxed(cls, groups: Sequence[Self], rows: "RelaxedRows") -> torch.Tensor:
-        """Answers of all groups, one after another, differentiably, on rows with soft edges."""
+    def on_relaxed(cls, blocks: Sequence[Self], rows: "RelaxedRows") -> torch.Tensor:
+        """Answers of all blocks, one after another, differentiably, on rows with soft edges."""
 
     @abstractmethod
     def features(self, schema: Schema) -> Features:
         """Which queries a row satisfies, in a form in which one changed cell is quickly told."""
 
 
-def _needs_numbers(groups: Sequence[QueryGroup]) -> NoReturn:
-    raise SpecError(f"{groups[0].name} is about numbers, and this model has only their bins")
+def _needs_numbers(blocks: Sequence[QueryBlock]) -> NoReturn:
+    raise SpecError(f"{blocks[0].name} is about numbers, and this model has only their bins")
 
 
 @dataclass(frozen=True)
 class Single:
-    """One query of a group, to be measured alone (as the papers do)."""
+    """One query of a block, to be measured alone (as the papers do)."""
 
-    group: QueryGroup
+    block: QueryBlock
     index: int
 
     @property
     def name(self) -> str:
-        """The group's name and the query's position in it."""
-        return f"{self.group.name}[{self.index}]"
+        """The block's name and the query's position in it."""
+        return f"{self.block.name}[{self.index}]"
 
     @property
     def size(self) -> int:
@@ -150,6 +150,6 @@ class Single:
         return 1
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
-        """The farthest that any query of its group moves."""
-        linf = self.group.sensitivity(protection).linf
+        """The farthest that any query of its block moves."""
+        linf = self.block.sensitivity(protection).linf
         return Sensitivity(l1=linf, l2_squared=linf**2, linf=linf)

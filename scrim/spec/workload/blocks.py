@@ -1,4 +1,4 @@
-"""All groups of a workload together, within bounds that keep planning fast."""
+"""All blocks of a workload together, within bounds that keep planning fast."""
 
 import math
 from collections import Counter
@@ -9,21 +9,21 @@ from itertools import chain, combinations
 
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import Schema
-from scrim.spec.workload.group import Group
-from scrim.spec.workload.marginals import MAX_GROUPS, MarginalGroup
+from scrim.spec.workload.block import Block
+from scrim.spec.workload.marginals import MAX_BLOCKS, MarginalBlock
 
 MAX_COMBINATIONS = 100_000
 """Most pairs of columns in the tables of a workload, counted table by table; also most sets of one
 higher order that a mechanism considers."""
 MAX_TABLES = 100_000
-"""Most cross tables that all groups consist of."""
+"""Most cross tables that all blocks consist of."""
 
 
-class Groups(list[Group]):
-    """The groups of a workload. What follows from them alone is computed once, for all mechanisms."""
+class Blocks(list[Block]):
+    """The blocks of a workload. What follows from them alone is computed once, for all mechanisms."""
 
-    def __init__(self, items: Iterable[list[Group]], schema: Schema) -> None:
-        """List the groups of all items, each group once."""
+    def __init__(self, items: Iterable[list[Block]], schema: Schema) -> None:
+        """List the blocks of all items, each block once."""
         self._items = list(items)
         super().__init__(dict.fromkeys(chain.from_iterable(self._items)))
         self._schema = schema
@@ -32,31 +32,31 @@ class Groups(list[Group]):
     @cached_property
     def queries_by_item(self) -> list[int]:
         """The number of queries of each item."""
-        return [sum(group.size(self._schema) for group in item) for item in self._items]
+        return [sum(block.size(self._schema) for block in item) for item in self._items]
 
     @cached_property
-    def marginals(self) -> list[MarginalGroup]:
+    def marginals(self) -> list[MarginalBlock]:
         """Those that are marginals."""
-        return [group for group in self if isinstance(group, MarginalGroup)]
+        return [block for block in self if isinstance(block, MarginalBlock)]
 
     @cached_property
-    def others(self) -> list[Group]:
+    def others(self) -> list[Block]:
         """Those that are not."""
-        return [group for group in self if not isinstance(group, MarginalGroup)]
+        return [block for block in self if not isinstance(block, MarginalBlock)]
 
     @cached_property
     def unbinned(self) -> str | None:
         """Which column lacks the bins that some query needs, if one does."""
-        for group in self:
-            for name in group.attributes:
-                if group.needs_bins and name not in self._schema.sizes:
+        for block in self:
+            for name in block.attributes:
+                if block.needs_bins and name not in self._schema.sizes:
                     return f"column {name!r} needs bins: marginals are tables of discrete cells"
         return None
 
     @cached_property
     def unaligned(self) -> str | None:
         """Why models of discrete cells cannot answer some query, if they cannot."""
-        parts = dict.fromkeys(part for group in self for part in group.aligned_parts())
+        parts = dict.fromkeys(part for block in self for part in block.aligned_parts())
         problems = (part.unaligned(self._schema) for part in parts)
         return next((problem for problem in problems if problem is not None), None)
 
@@ -74,10 +74,10 @@ class Groups(list[Group]):
     @cached_property
     def _orders(self) -> Counter[int]:
         """How many marginals there are of each order."""
-        return Counter(len(group.attributes) for group in self.marginals)
+        return Counter(len(block.attributes) for block in self.marginals)
 
     def _list_below(self, order: int) -> list[tuple[str, ...]]:
-        asked = [group.attributes for group in self.marginals]
+        asked = [block.attributes for block in self.marginals]
         singles = ((name,) for name in dict.fromkeys(chain.from_iterable(asked)))
         several = (combinations(names, min(order, len(names))) for names in asked)
         return list(dict.fromkeys(chain(singles, chain.from_iterable(several))))
@@ -91,9 +91,9 @@ class Below:
     schema: Schema
 
     @cached_property
-    def groups(self) -> list[MarginalGroup]:
+    def blocks(self) -> list[MarginalBlock]:
         """The marginals."""
-        return [MarginalGroup(names) for names in self.names]
+        return [MarginalBlock(names) for names in self.names]
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -107,24 +107,24 @@ class Below:
         return sum(self.sizes)
 
 
-def refuse_many_groups(count: int) -> None:
-    """Refuse a workload of too many groups."""
-    if count > MAX_GROUPS:
+def refuse_many_blocks(count: int) -> None:
+    """Refuse a workload of too many blocks."""
+    if count > MAX_BLOCKS:
         raise SpecError(
-            f"the workload has more than {MAX_GROUPS:,} marginals, trees and other groups of queries; ask "
+            f"the workload has more than {MAX_BLOCKS:,} marginals, trees and other blocks of queries; ask "
             "for fewer, for example with count and seed"
         )
 
 
-def refuse_many_tables(groups: Groups, schema: Schema) -> None:
+def refuse_many_tables(blocks: Blocks, schema: Schema) -> None:
     """Refuse a workload whose tables have too many columns, or levels, to be planned."""
-    pairs = sum(math.comb(len(group.attributes), 2) for group in groups if group.is_whole)
+    pairs = sum(math.comb(len(block.attributes), 2) for block in blocks if block.is_whole)
     if pairs > MAX_COMBINATIONS:
         raise SpecError(
             f"the tables of the workload contain {pairs:,} pairs of columns, more than "
             f"{MAX_COMBINATIONS:,}; ask for fewer tables, or for tables of fewer columns"
         )
-    tables = sum(group.table_count(schema) for group in groups)
+    tables = sum(block.table_count(schema) for block in blocks)
     if tables > MAX_TABLES:
         raise SpecError(
             f"the binary trees of the workload consist of {tables:,} cross tables, one for each "

@@ -1,4 +1,4 @@
-"""What a workload item stands for: groups of counting queries, described without any numpy."""
+"""What a workload item stands for: blocks of counting queries, described without any numpy."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from scrim.spec.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True)
-class Group(ABC):
+class Block(ABC):
     """Counting queries about some columns that belong together."""
 
     needs_bins: ClassVar[bool] = False
@@ -39,8 +39,8 @@ class Group(ABC):
         """The number of those tables, without listing them."""
         return 0
 
-    def aligned_parts(self) -> Iterable["Group"]:
-        """Groups that models of discrete cells can answer exactly if they can answer this one."""
+    def aligned_parts(self) -> Iterable["Block"]:
+        """Blocks that models of discrete cells can answer exactly if they can answer this one."""
         return [self]
 
     def unaligned(self, schema: Schema) -> str | None:
