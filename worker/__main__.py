@@ -29,19 +29,19 @@ def main() -> None:
         "--pool", choices=["prefork", "solo"], default="prefork", help="solo: one process per GPU"
     )
     given = parser.parse_args()
-    queues = ",".join(QUEUES) if given.queue == "all" else given.queue
+    queues = QUEUES if given.queue == "all" else (given.queue,)
     settings, log = Settings(), build_logger()
     try:
         _refuse_wrong_master_key(settings, log)
     except WrongMasterKey as refusal:
         sys.exit(f"{type(refusal).__name__}: {refusal}")
     # Before the pool's processes are forked: they share the way to the guard.
-    with guarded(log) as guard:
+    with guarded(queues, log) as guard:
         create_app(settings, log, guard).worker_main(
             [
                 "--quiet",
                 "worker",
-                f"--queues={queues}",
+                f"--queues={','.join(queues)}",
                 f"--concurrency={given.concurrency}",
                 f"--pool={given.pool}",
                 "--without-gossip",

@@ -24,7 +24,7 @@ ANSWER_SECONDS = 60
 """How long an answer waits for the one who asked."""
 
 
-def create_app(settings: Settings, log: FilteringBoundLogger, guard: Guarded) -> Celery:
+def create_app(settings: Settings, log: FilteringBoundLogger, guard: Guarded | None) -> Celery:
     """An application with its tasks; connections are opened by the processes that run them."""
     broker = str(settings.broker_url)
     app = Celery("scrim", broker=broker, backend=broker, set_as_current=False)

@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
 from structlog.typing import FilteringBoundLogger
+
+from service.doorbell import QUEUE_OF, RUN
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,14 @@ class Guarded:
 
 
 @contextmanager
-def guarded(log: FilteringBoundLogger) -> Iterator[Guarded]:
-    """A guard beside this process. If it dies, this process stops, to be started again."""
+def guarded(queues: Collection[str], log: FilteringBoundLogger) -> Iterator[Guarded | None]:
+    """Start a guard beside a worker of these queues, if it carries out releases; otherwise None.
+
+    If the guard dies, this process stops, to be started again.
+    """
+    if QUEUE_OF[RUN] not in queues:
+        yield None
+        return
     process = subprocess.Popen([sys.executable, "-P", "-m", "worker.guard"], stdin=subprocess.PIPE)
     assert process.stdin is not None
     leaving = threading.Event()

@@ -27,7 +27,9 @@ class CouldNotAnswer(Exception):
 class Station:
     """What the tasks of one process share, opened by the first of them: never before a fork."""
 
-    def __init__(self, settings: Settings, log: FilteringBoundLogger, guard: Guarded) -> None:
+    def __init__(
+        self, settings: Settings, log: FilteringBoundLogger, guard: Guarded | None
+    ) -> None:
         self.log = log
         self.guard = guard
         self._settings = settings
@@ -47,17 +49,18 @@ class Station:
 
 
 def register_tasks(app: Celery, station: Station) -> None:
-    """Make the tasks known to the application."""
+    """Make the tasks known to the application: releases only where a guard can end them."""
     job = _registrar(app, ignore_result=True)
     question = _registrar(app, ignore_result=False)
+    if (guard := station.guard) is not None:
 
-    @job(RUN)
-    def run_release(_release_id: str) -> None:
-        from worker.turns import take_turn
+        @job(RUN)
+        def run_release(_release_id: str) -> None:
+            from worker.turns import take_turn
 
-        # The id says who rang. Which release is next is decided now, not when it was queued.
-        with _logged(station.log, RUN):
-            take_turn(station.context, station.guard)
+            # The id says who rang. Which release is next is decided now, not when it was queued.
+            with _logged(station.log, RUN):
+                take_turn(station.context, guard)
 
     @job(INGEST)
     def ingest_dataset(dataset_id: str) -> None:
