@@ -106,6 +106,8 @@ class Dataset(Row):
     wrapped_key: Mapped[bytes | None]
     lease_epoch: Mapped[int] = mapped_column(default=0)
     lease_until: Mapped[datetime | None]
+    outages: Mapped[int] = mapped_column(default=0)
+    resume_at: Mapped[datetime | None]
     created_by: Mapped[UUID | None]
     created_at: Mapped[datetime] = _created()
 

@@ -1,17 +1,24 @@
-"""Leaving a release to the next attempt, so that it does not count as lost.
+"""Leaving a release or a dataset to the next attempt, so that it does not count as lost.
 
 A start is counted in `lost_attempts` until the worker comes back. One that is killed never does. One
 that stops because of an outage takes its count off again, gives its lease up, and sets the time of
 the next attempt: later after each outage. A release that runs out of memory several times ends.
+
+A dataset has no journal from which somebody could resume it, so no interruption ends its ingest. The
+reaper writes down the departure of a worker that was killed.
 """
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from structlog.typing import FilteringBoundLogger
+
 from service.config import Settings
 from service.context import Context
-from service.models import ReleaseRow
+from service.datasets import repository as datasets
+from service.models import Dataset
 from service.releases import progress, repository
 from service.releases.progress import FINAL_STATES
 from worker.errors import OUTAGES, LeaseLost, OutOfMemory
@@ -25,15 +32,39 @@ _WAITS_SECONDS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 def leave(context: Context, release_id: UUID, lease: Lease, *, cause: Exception) -> None:
-    """Write down that the attempt is over. An outage of the database is waited out for a while."""
+    """Write down that the attempt at a release is over."""
+    log = context.log.bind(release_id=str(release_id))
+    _write_down(lambda: _leave(context, release_id, lease, cause), log)
+
+
+def leave_dataset(context: Context, dataset_id: UUID, *, epoch: int) -> None:
+    """Write down that the attempt at a dataset is over."""
+    log = context.log.bind(dataset_id=str(dataset_id))
+
+    def write() -> None:
+        with context.transaction() as work:
+            dataset = datasets.lock(work.session, dataset_id)
+            if dataset.state == "ingesting" and dataset.lease_epoch == epoch:
+                postpone(dataset, context.settings)
+
+    _write_down(write, log)
+
+
+def postpone(dataset: Dataset, settings: Settings) -> None:
+    """End the lease of a dataset whose ingest was interrupted, and set the time of the next attempt."""
+    dataset.outages += 1
+    dataset.lease_until = None
+    dataset.resume_at = datetime.now(UTC) + _pause(settings, dataset.outages)
+
+
+def _write_down(write: Callable[[], None], log: FilteringBoundLogger) -> None:
+    """Write something down. An outage of the database is waited out for a while."""
     for seconds in (0, *_WAITS_SECONDS):
         time.sleep(seconds)
         try:
-            _leave(context, release_id, lease, cause)
+            write()
         except OUTAGES as error:
-            context.log.warning(
-                "leave_failed", release_id=str(release_id), error_type=type(error).__name__
-            )
+            log.warning("leave_failed", error_type=type(error).__name__)
         else:
             return
 
@@ -55,10 +86,11 @@ def _leave(context: Context, release_id: UUID, lease: Lease, cause: Exception) -
                 error = not_enough_memory(context.settings.worker_memory_bytes)
                 progress.finish(session, release_id, "failed", error=error)
                 return
-        release.resume_at = datetime.now(UTC) + _pause(context.settings, release)
+        failures = release.outages + release.memory_failures
+        release.resume_at = datetime.now(UTC) + _pause(context.settings, failures)
 
 
-def _pause(settings: Settings, release: ReleaseRow) -> timedelta:
+def _pause(settings: Settings, failures: int) -> timedelta:
     """Twice as long after each failure, up to a limit."""
-    doublings = min(30, release.outages + release.memory_failures - 1)
+    doublings = min(30, failures - 1)
     return timedelta(seconds=min(LONGEST_PAUSE_SECONDS, settings.retry_seconds * 2**doublings))

@@ -1,7 +1,9 @@
 """From an encrypted upload to encrypted chunks of typed rows, in bounded memory.
 
-An attempt writes under its own epoch and becomes true by one fenced update; one that is killed
-leaves only unreadable objects, which the next one removes. The raw upload is deleted at the end.
+An attempt writes under its own epoch and becomes true by one fenced update; one that is interrupted
+leaves only unreadable objects, which the next one removes. Only a file that cannot be read, or a fault
+of the software, rejects a dataset; after an interruption it is tried again. The raw upload is deleted
+at the end.
 """
 
 import hashlib
@@ -26,9 +28,11 @@ from synth.table import Chunk, TableError, read_csv, read_parquet
 from synth.table.bytestream import stream_of
 from worker.chunks import Shelf
 from worker.crash import crash_at
-from worker.errors import OUTAGES, JobStopped
+from worker.departure import leave_dataset
+from worker.errors import RESUMED, STOPPED, LeaseLost, OutOfMemory
 from worker.lease import DatasetLease, kept
 from worker.linking import store_linked
+from worker.memory import is_out_of_memory, limited_memory
 from worker.people import keep_bounded_rows, refuse_missing
 from worker.spool import spooled
 from worker.uploads import delete_uploads
@@ -70,15 +74,17 @@ def ingest_dataset(context: Context, dataset_id: UUID) -> None:
     log.info("ingest_started")
     try:
         with kept(order.lease.renew, seconds=order.lease.seconds, log=log) as check:
-            reason = _attempt(context, order, check)
+            with limited_memory(context.settings.worker_memory_bytes):
+                reason = _attempt(context, order, check)
             crash_at("before-settle")
             is_settled = _settle(context, order, reason)
-    except JobStopped as stop:
+    except LeaseLost as stop:
         log.info("ingest_stopped", error_type=type(stop).__name__)
         order.shelf.remove()
         return
-    except OUTAGES as error:
+    except RESUMED as error:
         log.warning("ingest_abandoned", error_type=type(error).__name__, trace=trace_of(error))
+        leave_dataset(context, dataset_id, epoch=order.lease.epoch)
         return
     if not is_settled or reason is not None:
         order.shelf.remove()
@@ -147,8 +153,10 @@ def _attempt(context: Context, order: _Order, check: Callable[[], None]) -> str 
     except Unreadable:
         return DAMAGED
     except Exception as error:
-        if isinstance(error, (JobStopped, *OUTAGES)):
+        if isinstance(error, STOPPED):
             raise
+        if is_out_of_memory(error):
+            raise OutOfMemory from error
         reference = uuid.uuid4().hex
         context.log.error(
             "ingest_failed",

@@ -21,13 +21,14 @@ from sqlalchemy.orm import Session
 
 from service.config import Settings
 from service.context import Context, open_context
-from service.datasets import ingest, repository
+from service.datasets import ingest
 from service.doorbell import INGEST, JOBS, RUN, UPLOADS
 from service.ledger import repository as ledger
 from service.ledger.errors import LeaseHeld
 from service.logging import build_logger, trace_of
 from service.releases import progress
 from worker import logs
+from worker.departure import postpone
 from worker.lease import DryRunLease
 from worker.leftovers import delete_leftovers
 from worker.problems import gave_up
@@ -74,7 +75,7 @@ class ReaperSettings(Settings):
     ring_seconds: Annotated[float, Field(gt=0)] = 30.0
     """How long a ring may stay without an answer before it is repeated."""
     max_attempts: Annotated[int, Field(ge=1)] = 10
-    """How many workers a job may lose before it is given up. Outages do not count."""
+    """How many workers a release may lose before it is given up. Outages do not count."""
     leftover_seconds: Annotated[float, Field(gt=0)] = DAY_SECONDS
     """How long an object that nothing refers to may stay before it counts as left behind."""
 
@@ -100,6 +101,7 @@ class Reaper:
     def sweep(self) -> None:
         """Look after everything once. What fails is logged, and tried again at the next look."""
         for step in (
+            self._postpone_lost_ingests,
             self._rescue,
             self._close_reservations,
             self._delete_uploads,
@@ -112,6 +114,12 @@ class Reaper:
                     "reaper_failed", error_type=type(error).__name__, trace=trace_of(error)
                 )
 
+    def _postpone_lost_ingests(self) -> None:
+        """Set the next attempt at datasets whose worker died, which it could not do itself."""
+        with self._context.transaction() as work:
+            for dataset in ingest.lock_lost(work.session, limit=AT_ONCE):
+                postpone(dataset, self._context.settings)
+
     def _rescue(self) -> None:
         with self._context.transaction() as work:
             found = work.session.execute(_WAITING, {"limit": AT_ONCE}).all()
@@ -120,9 +128,8 @@ class Reaper:
                 for row in found
                 if not (row.dry_run and DryRunLease.is_held(work.session, row.id))
             ]
-            datasets = ingest.abandoned(work.session, limit=AT_ONCE)
+            datasets = ingest.waiting(work.session, limit=AT_ONCE)
         releases = [row for row in releases if not self._end_release(row)]
-        datasets = [each for each in datasets if not self._give_up_dataset(each)]
         # Workers do not resume a release before it was rung for. As for the others: where each has
         # a message in its queue, the workers are busy and no ring was lost. A message too many does
         # no harm, but they must not pile up.
@@ -157,24 +164,6 @@ class Reaper:
             return "cancelled"
         progress.finish(session, row.id, "failed", error=gave_up(row.lost_attempts))
         return "failed"
-
-    def _give_up_dataset(self, dataset_id: UUID) -> bool:
-        """Reject a dataset that was tried too often; False if it should go on."""
-        reason = (
-            f"{self._max_attempts} workers started on this file and none came to its end; ask "
-            "whoever runs the workers"
-        )
-        with self._context.transaction() as work:
-            if repository.get(work.session, dataset_id).lease_epoch < self._max_attempts:
-                return False
-            # Claimed like a worker does, so that none of them can be on it.
-            epoch = ingest.claim(work.session, dataset_id, lease_seconds=60)
-            if epoch is None:
-                return False
-            ingest.settle(work.session, dataset_id, epoch=epoch, state="rejected", reason=reason)
-        self._context.log.info("ingest_ended", dataset_id=dataset_id, state="rejected")
-        self._context.storage.delete_all(f"{repository.object_prefix(dataset_id)}/tables")
-        return True
 
     def _ring_for_release(self, release_id: UUID) -> None:
         parameters = {"id": release_id, "seconds": self._ring_seconds}

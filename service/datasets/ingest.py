@@ -4,11 +4,14 @@ A lease with a rising epoch keeps two workers apart: whoever lost it is told so,
 work away.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
+
+from service.models import Dataset
 
 _CLAIM = text("""
     UPDATE dataset
@@ -26,9 +29,10 @@ _SETTLE = text("""
     UPDATE dataset SET state = :state, reason = :reason, lease_until = NULL
     WHERE id = :id AND state = 'ingesting' AND lease_epoch = :epoch
 """)
-_ABANDONED = text("""
+_WAITING = text("""
     SELECT id FROM dataset
-    WHERE state = 'ingesting' AND (lease_until IS NULL OR lease_until <= clock_timestamp())
+    WHERE state = 'ingesting' AND lease_until IS NULL
+        AND (resume_at IS NULL OR resume_at <= clock_timestamp())
     ORDER BY created_at LIMIT :limit
 """)
 
@@ -61,6 +65,15 @@ def settle(
     return bool(session.connection().execute(_SETTLE, parameters).rowcount)
 
 
-def abandoned(session: Session, *, limit: int) -> list[UUID]:
+def waiting(session: Session, *, limit: int) -> list[UUID]:
     """Datasets that wait for a worker, the oldest first: the reaper rings for them again."""
-    return list(session.scalars(_ABANDONED, {"limit": limit}))
+    return list(session.scalars(_WAITING, {"limit": limit}))
+
+
+def lock_lost(session: Session, *, limit: int) -> Sequence[Dataset]:
+    """Datasets whose worker died, the oldest first, which nobody else may change meanwhile."""
+    statement = select(Dataset).where(
+        Dataset.state == "ingesting", Dataset.lease_until <= func.clock_timestamp()
+    )
+    oldest = statement.order_by(Dataset.created_at).limit(limit)
+    return session.scalars(oldest.with_for_update(skip_locked=True)).all()

@@ -89,6 +89,8 @@ def chunk_from_bytes(data: bytes) -> Chunk:
             batch = reader.read_next_batch()
         batch.validate()
         return batch_to_chunk(batch)
+    except MemoryError:
+        raise  # also Arrow's own: no fault of the bytes
     except (pa.ArrowException, OSError, StopIteration):
         pass
     raise TableError("the stored chunk is damaged; ingest the dataset again")

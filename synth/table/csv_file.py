@@ -138,6 +138,8 @@ def _batches(rows: BinaryIO, fields: int, positions: list[int], watch: _RowWatch
     try:
         with _open_reader(rows, fields, positions, watch) as reader:
             yield from reader
+    except MemoryError:
+        raise  # also Arrow's own: no fault of the file
     except pa.ArrowException as error:
         problem = _explain(str(error), watch)
     if problem is None and not watch.reached_end:

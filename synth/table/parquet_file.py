@@ -266,8 +266,10 @@ def _unless_damaged(step: Callable[[], T]) -> T:
 
 
 def _is_the_systems(error: Exception) -> bool:
-    """Whether the disk or the source failed, rather than Arrow over what it read."""
-    return isinstance(error, OSError) and error.errno is not None
+    """Whether memory, the disk or the source failed, rather than Arrow over what it read."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, OSError) and error.errno is not None
+    )
 
 
 def write_parquet(destination: Source, schema: Schema, chunks: Iterable[Chunk]) -> None:

@@ -1,9 +1,11 @@
 """Uploads become encrypted rows, once, whole, and with nothing left behind."""
 
+import errno
 import gzip
 import io
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -21,9 +23,14 @@ from tests.worker.support import OWNED_SCHEMA, SCHEMA, Stack, csv_rows
 from worker import chunks, people
 from worker.chunks import Shelf
 from worker.ingest import ingest_dataset
+from worker.memory import HEADROOM_BYTES
 from worker.spool import BLOCK_BYTES, spooled
 
 PARQUET = "application/vnd.apache.parquet"
+WAITS = """
+    SELECT outages FROM dataset
+    WHERE id = :id AND lease_until IS NULL AND resume_at > clock_timestamp()
+"""
 
 
 def as_parquet(content: bytes) -> bytes:
@@ -164,25 +171,54 @@ def test_damaged_uploads_are_rejected(stack: Stack, population: UUID, damage: st
     assert state == "rejected" and reason is not None and "damaged" in reason
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        OperationalError("SELECT", {}, Exception("gone")),
+        OSError(errno.ENOSPC, "No space left on device"),
+        MemoryError(),
+        pa.ArrowMemoryError("malloc failed"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
 def test_an_outage_leaves_it_to_the_next(
-    stack: Stack, population: UUID, monkeypatch: pytest.MonkeyPatch
+    stack: Stack, population: UUID, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
+    """However often that happens, it is no fault of the file."""
     dataset = stack.uploaded(population)
 
     def fail(*_: Any) -> None:
-        raise OperationalError("SELECT", {}, Exception("gone"))
+        raise error
 
-    monkeypatch.setattr(Shelf, "seal", fail)
-    ingest_dataset(stack.context, dataset)
-    monkeypatch.undo()
-    assert state_of(stack, dataset)[0] == "ingesting"
-    ingest_dataset(stack.context, dataset)
-    assert state_of(stack, dataset)[0] == "ingesting", "the lease still holds"
-    stack.scalar("UPDATE dataset SET lease_until = now() WHERE id = :id", id=dataset)
+    with monkeypatch.context() as patch:
+        patch.setattr(Shelf, "seal", fail)
+        for number in range(1, 4):
+            ingest_dataset(stack.context, dataset)
+            assert state_of(stack, dataset) == ("ingesting", None)
+            assert stack.scalar(WAITS, id=dataset) == number
     ingest_dataset(stack.context, dataset)
     assert state_of(stack, dataset)[0] == "ready"
     left = stack.objects(f"datasets/{dataset}")
-    assert left == stack.objects(f"datasets/{dataset}/tables/2/")
+    assert left == stack.objects(f"datasets/{dataset}/tables/4/")
+
+
+def test_an_ingest_may_use_no_more_memory_than_it_is_given(
+    stack: Stack, population: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = stack.uploaded(population)
+    write = Shelf.write
+
+    def write_large(shelf: Shelf, table: str, found: Iterator[Chunk]) -> int:
+        np.ones(2 * HEADROOM_BYTES, np.int8)
+        return write(shelf, table, found)
+
+    monkeypatch.setitem(vars(stack.context.settings), "worker_memory_bytes", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Shelf, "write", write_large)
+        ingest_dataset(stack.context, dataset)
+    assert state_of(stack, dataset) == ("ingesting", None)
+    ingest_dataset(stack.context, dataset)
+    assert state_of(stack, dataset)[0] == "ready"
 
 
 def test_a_zombie_destroys_nothing(

@@ -107,6 +107,7 @@ def live(postgres_url: str, valkey_url: str, folder: Path) -> Iterator[Live]:
                 SCRIM_LEASE_SECONDS="1.5",
                 SCRIM_REAPER_SECONDS="0.1",
                 SCRIM_RING_SECONDS="1",
+                SCRIM_RETRY_SECONDS="0.1",
                 # On a busy machine leases of 1.5 seconds are lost, and each loss is an attempt.
                 SCRIM_MAX_ATTEMPTS="1000",
                 SCRIM_MODEL_TIMEOUT_SECONDS="60",

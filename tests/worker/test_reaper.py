@@ -6,13 +6,17 @@ from uuid import UUID
 
 import pytest
 
+from service.datasets import ingest
 from service.doorbell import INGEST, JOBS, RUN
 from service.ledger import repository as ledger
-from tests.worker.support import Stack, emptied
+from tests.worker.support import Stack, await_that, emptied
+from worker.ingest import ingest_dataset
 from worker.lease import DryRunLease
 from worker.reaper import Reaper
 
 MAX_ATTEMPTS = 3
+LEASE_IS_OVER = "SELECT lease_until <= clock_timestamp() FROM dataset WHERE id = :id"
+PAUSE = "SELECT extract(epoch FROM resume_at - clock_timestamp()) FROM dataset WHERE id = :id"
 
 
 @pytest.fixture
@@ -159,13 +163,29 @@ def test_datasets(stack: Stack, population: UUID, rings: list[tuple[str, str]]) 
     stack.context.broker.flushdb()
     patient.sweep()
     assert rings == [(INGEST, str(dataset))]
-    stack.scalar(
-        "UPDATE dataset SET lease_epoch = :epoch WHERE id = :id", id=dataset, epoch=MAX_ATTEMPTS
-    )
-    patient.sweep()
-    assert stack.show("datasets", dataset)["state"] == "rejected"
-    assert not stack.objects(f"datasets/{dataset}")
-    assert stack.scalar("SELECT count(*) FROM upload WHERE dataset_id = :id", id=dataset) == 0
+
+
+def test_datasets_whose_workers_are_killed_are_tried_again(
+    stack: Stack, population: UUID, rings: list[tuple[str, str]]
+) -> None:
+    dataset = stack.uploaded(population)
+    pauses = []
+    for _ in range(2 * MAX_ATTEMPTS):
+        with stack.context.transaction() as work:
+            assert ingest.claim(work.session, dataset, lease_seconds=1e-3) is not None
+        await_that(lambda: stack.scalar(LEASE_IS_OVER, id=dataset), "end of a lease")
+        stack.context.broker.flushdb()
+        rings.clear()
+        reaper(stack).sweep()
+        assert rings == [], "its next attempt is later"
+        pauses.append(stack.scalar(PAUSE, id=dataset))
+    assert pauses == sorted(pauses) and pauses[-1] > 100
+    assert stack.show("datasets", dataset)["state"] == "ingesting"
+    stack.scalar("UPDATE dataset SET resume_at = now() WHERE id = :id", id=dataset)
+    reaper(stack).sweep()
+    assert rings == [(INGEST, str(dataset))]
+    ingest_dataset(stack.context, dataset)
+    assert stack.show("datasets", dataset)["state"] == "ready"
 
 
 def test_what_fails_does_not_stop_it(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -226,14 +226,17 @@ def test_a_fault_is_the_same_however_far_into_the_file_it_is(
         assert_no_canary(caught.value)
 
 
-def test_a_failing_source_is_not_a_fault_of_the_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [ConnectionResetError, MemoryError, pa.ArrowMemoryError])
+def test_a_failing_system_is_not_a_fault_of_the_table(
+    tmp_path: Path, error: type[Exception]
+) -> None:
     class Broken(Upload):
         def read(self, size: int) -> bytes:
             if not self._data:
-                raise ConnectionResetError("gone")
+                raise error("gone")
             return super().read(size)
 
-    with pytest.raises(ConnectionResetError):
+    with pytest.raises(error):
         list(read_csv(Broken(HEADER + GOOD, 5), PERSON))
     with pytest.raises(FileNotFoundError):
         list(read_csv(tmp_path / "none.csv", PERSON))

@@ -179,10 +179,11 @@ def test_a_source_must_be_seekable_and_must_exist(tmp_path: Path) -> None:
         list(read_parquet(tmp_path / "none.parquet", PERSON))
 
 
-def test_a_failing_source_is_not_a_fault_of_the_table() -> None:
+@pytest.mark.parametrize("error", [ConnectionResetError, MemoryError, pa.ArrowMemoryError])
+def test_a_failing_system_is_not_a_fault_of_the_table(error: type[Exception]) -> None:
     class Broken(io.BytesIO):
         def read(self, size: int | None = -1) -> bytes:
-            raise ConnectionResetError(104, "gone")
+            raise error(104, "gone")
 
-    with pytest.raises(ConnectionResetError):
+    with pytest.raises(error):
         list(read_parquet(Broken(parquet(ROW)), PERSON))
