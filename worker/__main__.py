@@ -13,7 +13,7 @@ from service.db import open_engine
 from service.doorbell import QUEUES
 from service.logging import build_logger
 from service.master_key import check_master_key
-from worker.app import create_app
+from worker.app import open_app
 from worker.guarded import guarded
 
 RETRY_SECONDS = 1.0
@@ -36,8 +36,8 @@ def main() -> None:
     except WrongMasterKey as refusal:
         sys.exit(f"{type(refusal).__name__}: {refusal}")
     # Before the pool's processes are forked: they share the way to the guard.
-    with guarded(queues, log) as guard:
-        create_app(settings, log, guard).worker_main(
+    with guarded(queues, log) as guard, open_app(settings, log, guard) as app:
+        app.worker_main(
             [
                 "--quiet",
                 "worker",

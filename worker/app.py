@@ -6,6 +6,8 @@ how they end is written in the database, so a message that is lost or comes twic
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 from celery import Celery, signals  # type: ignore[import-untyped]
@@ -24,8 +26,21 @@ ANSWER_SECONDS = 60
 """How long an answer waits for the one who asked."""
 
 
-def create_app(settings: Settings, log: FilteringBoundLogger, guard: Guarded | None) -> Celery:
-    """An application with its tasks; connections are opened by the processes that run them."""
+@contextmanager
+def open_app(
+    settings: Settings, log: FilteringBoundLogger, guard: Guarded | None
+) -> Iterator[Celery]:
+    """An application with its tasks; connections are opened by the processes that run them.
+
+    At the end those of this process are closed, which has some where the pool has no processes.
+    """
+    with closing(Station(settings, log, guard)) as station, _create_app(settings) as app:
+        register_tasks(app, station)
+        _connect_signals(log)
+        yield app
+
+
+def _create_app(settings: Settings) -> Celery:
     broker = str(settings.broker_url)
     app = Celery("scrim", broker=broker, backend=broker, set_as_current=False)
     app.conf.update(
@@ -46,8 +61,6 @@ def create_app(settings: Settings, log: FilteringBoundLogger, guard: Guarded | N
         worker_enable_remote_control=False,
         worker_redirect_stdouts=False,
     )
-    register_tasks(app, Station(settings, log, guard))
-    _connect_signals(log)
     return app
 
 

@@ -35,6 +35,10 @@ class Station:
         self._settings = settings
         self._held = ExitStack()
 
+    def close(self) -> None:
+        """Close what was opened."""
+        self._held.close()
+
     @cached_property
     def context(self) -> Context:
         """Connections and keys."""

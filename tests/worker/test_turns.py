@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
+from celery._state import _get_active_apps as active_apps  # type: ignore[import-untyped]
 
 from service.doorbell import JOBS, RUN
 from service.releases import progress
 from tests.worker.support import Stack, emptied
-from worker.app import create_app
+from worker.app import open_app
 from worker.guarded import Guarded
 from worker.ingest import ingest_dataset
 from worker.lease import DryRunLease, ReleaseLease
@@ -234,7 +235,10 @@ def test_a_ring_carries_out_what_is_next_and_not_what_rang(
     """Also a ring of an earlier version, which meant the release that it names."""
     give_a_turn(stack, dataset, ann)
     rang, small = stack.submit(dataset, key=ann), stack.submit(dataset, key=bob)
-    create_app(stack.context.settings, stack.context.log, guard).tasks[RUN](str(rang))
+    before = set(active_apps())
+    with open_app(stack.context.settings, stack.context.log, guard) as app:
+        app.tasks[RUN](str(rang))
+    assert set(active_apps()) == before, "its connections are closed, and its doorbell's"
     assert stack.release(rang)["state"] == "queued"
     assert stack.release(small)["state"] == "succeeded"
     # The guard ends the job that runs, so it must hear of that one.
