@@ -58,4 +58,14 @@ MUTANTS = (
         "ranks: list[Words] = []",
         (f"{PERSON}[2-3-1-replace_one]",),
     ),
+    Mutant(
+        "one table alone: groups are released although each person is protected",
+        "synth/spec/subject.py",
+        'if release.table == "groups" and protection.unit == "person":',
+        'if release.table == "groups" and protection.unit == "row":',
+        (
+            "tests/service/api/test_households.py::TestPreview"
+            "::test_the_groups_of_people_are_not_released_alone",
+        ),
+    ),
 )

@@ -129,6 +129,13 @@ MUTANTS = (
         (f"{REPLAY}::test_nothing_shows_which_of_two_neighbours_was_uploaded[certified]",),
     ),
     Mutant(
+        "worker: an ingest may use any amount of memory",
+        "worker/ingest.py",
+        "limited_memory(context.settings.worker_memory_bytes)",
+        "limited_memory(None)",
+        (f"{INGEST}::test_an_ingest_may_use_no_more_memory_than_it_is_given",),
+    ),
+    Mutant(
         "worker: a household's row is kept as often as it was uploaded",
         "worker/ingest.py",
         'TablePlan("groups", schema.table("groups"), schema.groups.key)',
