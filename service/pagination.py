@@ -5,22 +5,32 @@ import binascii
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from pydantic import ConfigDict
 from sqlalchemy import Select, select, tuple_
-from sqlalchemy.orm import aliased
+from sqlalchemy.orm import DeclarativeBase
 
 from service.errors import FieldError, Invalid
-from service.models import ApiKey, Dataset, PopulationRow, ReleaseRow
 from service.views import View
 
 DEFAULT_LIMIT = 50
 LARGEST_LIMIT = 200
 
 Item = TypeVar("Item")
-Listed = TypeVar("Listed", ApiKey, PopulationRow, Dataset, ReleaseRow)
+Statement = TypeVar("Statement", bound=Select[Any])
+
+
+class Listed(Protocol):
+    """Something that a page lists."""
+
+    @property
+    def id(self) -> UUID:
+        """What to ask for it by."""
+
+
+Row = TypeVar("Row", bound=Listed)
 
 
 class Page(View, Generic[Item]):
@@ -60,17 +70,17 @@ def encode_cursor(position: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(position).encode()).decode()
 
 
-def newest_first(statement: Select[Listed], table: type[Listed], paging: Paging) -> Select[Listed]:
+def newest_first(statement: Statement, model: type[DeclarativeBase], paging: Paging) -> Statement:
     """The rows of one page, and one more, which tells whether there is another page."""
-    last = paging.position(_id)
+    columns, last = model.__table__.c, paging.position(_id)
     if last is not None:
-        shown = aliased(table)
+        shown = model.__table__.alias().c
         moment = select(shown.created_at).where(shown.id == last).scalar_subquery()
-        statement = statement.where(tuple_(table.created_at, table.id) < tuple_(moment, last))
-    return statement.order_by(table.created_at.desc(), table.id.desc()).limit(paging.limit + 1)
+        statement = statement.where(tuple_(columns.created_at, columns.id) < tuple_(moment, last))
+    return statement.order_by(columns.created_at.desc(), columns.id.desc()).limit(paging.limit + 1)
 
 
-def page_of(rows: Sequence[Listed], paging: Paging, show: Callable[[Listed], Item]) -> Page[Item]:
+def page_of(rows: Sequence[Row], paging: Paging, show: Callable[[Row], Item]) -> Page[Item]:
     """The page that `newest_first` found."""
     shown = rows[: paging.limit]
     more = len(rows) > paging.limit

@@ -1,14 +1,56 @@
 """Rows of populations."""
 
 from collections.abc import Sequence
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Select, bindparam, column, select, table
 from sqlalchemy.orm import Session
 
 from service.errors import NotFound
+from service.ledger.records import Account
 from service.models import PopulationRow
 from service.pagination import Paging, newest_first
+
+
+class ShownPopulation(NamedTuple):
+    """What an answer about a population shows, and its balance now."""
+
+    id: UUID
+    name: str
+    unit: str
+    relation: str
+    max_rows_per_person: int | None
+    max_household_size: int | None
+    cap: dict[str, Any]
+    delta: float
+    created_at: datetime
+    account: Account
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> "ShownPopulation":
+        """A row of `_SHOWN`: the population's columns, then the account's."""
+        return cls._make((*row[:_OWN], Account(*row[_OWN:])))
+
+
+_OWN = len(ShownPopulation._fields) - 1
+
+
+def _select_shown() -> Select[Any]:
+    """Populations with their balances, in one statement: both are of one moment."""
+    population = PopulationRow.__table__
+    names = [field.name for field in fields(Account)]
+    account = table("account", *map(column, names), schema="ledger")
+    return select(
+        *(population.c[name] for name in ShownPopulation._fields[:_OWN]),
+        *(account.c[name].label(f"account_{name}") for name in names),
+    ).join_from(population, account, account.c.population_id == population.c.id)
+
+
+_SHOWN = _select_shown()
+_SHOWN_ONE = _SHOWN.where(PopulationRow.__table__.c.id == bindparam("id"))
 
 
 def get(session: Session, population_id: UUID) -> PopulationRow:
@@ -19,6 +61,15 @@ def get(session: Session, population_id: UUID) -> PopulationRow:
     return row
 
 
-def page(session: Session, paging: Paging) -> Sequence[PopulationRow]:
+def shown(session: Session, population_id: UUID) -> ShownPopulation:
+    """What is shown of one population; NotFound if there is none."""
+    row = session.execute(_SHOWN_ONE, {"id": population_id}).one_or_none()
+    if row is None:
+        raise NotFound("there is no such population")
+    return ShownPopulation.of(row)
+
+
+def page(session: Session, paging: Paging) -> Sequence[ShownPopulation]:
     """A page of populations, the newest first."""
-    return session.scalars(newest_first(select(PopulationRow), PopulationRow, paging)).all()
+    rows = session.execute(newest_first(_SHOWN, PopulationRow, paging))
+    return [ShownPopulation.of(row) for row in rows]

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from scrim.spec.budget import Budget, epsilon_of_units, rho_of_units
 from service.ledger.records import Account
-from service.models import PopulationRow
+from service.populations.repository import ShownPopulation
 from service.views import View
 
 
@@ -71,8 +71,8 @@ class PopulationView(View):
 
     @classmethod
     def of(
-        cls, row: PopulationRow, account: Account, *, as_of: datetime | None
+        cls, population: ShownPopulation, account: Account, *, as_of: datetime | None
     ) -> "PopulationView":
-        """The row and the account of a population, now or as of a midnight."""
-        known = {name: getattr(row, name) for name in cls.model_fields if name != "budget"}
-        return cls(**known, budget=BudgetView.of(account, row.delta, as_of))
+        """A population with its account, now or as of a midnight."""
+        budget = BudgetView.of(account, population.delta, as_of)
+        return cls.model_validate({**population._asdict(), "budget": budget})

@@ -14,6 +14,7 @@ from service.ledger import repository as ledger
 from service.models import PopulationRow
 from service.pagination import Page, Paging, page_of
 from service.populations import repository
+from service.populations.repository import ShownPopulation
 from service.populations.schemas import PopulationView
 
 _DELTA_UNITS = 10**18
@@ -47,8 +48,8 @@ def create(session: Session, body: Population, attempt: Attempt) -> PopulationVi
 
 def show(session: Session, population_id: UUID, *, is_live: bool) -> PopulationView:
     """One population with its budget: now, or as of the last midnight."""
-    row = repository.get(session, population_id)
-    return _view(session, row, as_of=None if is_live else ledger.last_midnight(session))
+    population = repository.shown(session, population_id)
+    return _view(session, population, as_of=None if is_live else ledger.last_midnight(session))
 
 
 def change_cap(
@@ -62,22 +63,25 @@ def change_cap(
     cap_units = _cap_units(cap, row.delta)
     if cap_units > ledger.account(session, population_id).cap_units and not may_rise:
         raise SpecError("this cap is higher than the one promised so far")
-    account = ledger.set_cap(session, population_id, cap_units=cap_units)
-    return PopulationView.of(row, account, as_of=None)
+    ledger.set_cap(session, population_id, cap_units=cap_units)
+    return show(session, population_id, is_live=True)
 
 
 def list_page(session: Session, paging: Paging, *, is_live: bool) -> Page[PopulationView]:
     """A page of populations with their budgets: now, or as of the last midnight."""
     as_of = None if is_live else ledger.last_midnight(session)
     return page_of(
-        repository.page(session, paging), paging, lambda row: _view(session, row, as_of=as_of)
+        repository.page(session, paging), paging, lambda each: _view(session, each, as_of=as_of)
     )
 
 
-def _view(session: Session, row: PopulationRow, *, as_of: datetime | None) -> PopulationView:
+def _view(
+    session: Session, population: ShownPopulation, *, as_of: datetime | None
+) -> PopulationView:
     if as_of is None:
-        return PopulationView.of(row, ledger.account(session, row.id), as_of=None)
-    return PopulationView.of(row, ledger.account_at(session, row.id, as_of), as_of=as_of)
+        return PopulationView.of(population, population.account, as_of=None)
+    account = ledger.account_at(session, population.id, as_of)
+    return PopulationView.of(population, account, as_of=as_of)
 
 
 def _cap_units(cap: Budget, delta: float) -> int:

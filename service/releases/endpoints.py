@@ -150,7 +150,7 @@ def cancel(release_id: ReleaseId, caller: Curator, context: Services) -> Release
     """
     with context.transaction() as work:
         cancel_release(work.session, release_id)
-        return service.view_of(work.session, repository.get(work.session, release_id))
+        return service.view_of(work.session, release_id)
 
 
 @router.post("/{release_id}/resume", summary="Resume a failed release")
@@ -161,8 +161,8 @@ def resume(release_id: ReleaseId, caller: Admin, context: Services) -> ReleaseVi
     reserved again, if the population has that much left.
     """
     with context.transaction() as work:
-        release = resume_release(work, release_id, context.doorbell)
-        return service.shown_to(caller, service.view_of(work.session, release))
+        resume_release(work, release_id, context.doorbell)
+        return service.shown_to(caller, service.view_of(work.session, release_id))
 
 
 @router.post("/{release_id}/publish", summary="Publish a release")

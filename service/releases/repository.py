@@ -3,25 +3,25 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
-from sqlalchemy import func, or_, select, text
+from sqlalchemy import JSON, Select, bindparam, column, func, or_, select, table, text
+from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.orm import Session
 
 from service.errors import NotFound
 from service.models import ApiKey, Artifact, ReleaseEvent, ReleaseRow
 from service.pagination import Paging, newest_first
 
-_SPENT = text("""
-    SELECT release_id, spent_units FROM ledger.reservation
-    WHERE release_id = ANY(CAST(:ids AS uuid[]))
-""")
 _ADD_EVENT = text("""
     INSERT INTO release_event (release_id, seq, kind, payload)
     SELECT :release_id, coalesce(max(seq), 0) + 1, :kind, CAST(:payload AS jsonb)
     FROM release_event WHERE release_id = :release_id
 """)
+Found = TypeVar("Found", ReleaseRow, "ShownRelease")
+
 MOST_EVENTS = 1000
 """How many events of one release are read at a time."""
 _STATES = select(ReleaseRow.id, ReleaseRow.state)
@@ -35,6 +35,66 @@ _EVENTS_AFTER = select(ReleaseEvent).from_statement(
     ORDER BY event.release_id, event.seq
 """)
 )
+
+
+class ShownRelease(NamedTuple):
+    """What an answer about a release shows. A tuple, because a page has many of them."""
+
+    id: UUID
+    dataset_id: UUID
+    public_dataset_id: UUID | None
+    population_id: UUID
+    spec: dict[str, Any]
+    choice: dict[str, Any] | None
+    units: int
+    state: str
+    published: bool
+    dry_run: bool
+    cancel_requested: bool
+    error: dict[str, Any] | None
+    progress_done: int
+    progress_total: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    spent_units: int
+    """0 for a dry run, which has no reservation."""
+    artifacts: list[dict[str, Any]]
+    """Name, size, hash in hex and media type, in the order of the names."""
+
+
+def _select_shown() -> Select[Any]:
+    """Everything that is shown of releases, in one statement: all of it is of one moment."""
+    release, artifact = ReleaseRow.__table__, Artifact.__table__
+    reservation = table("reservation", column("release_id"), column("spent_units"), schema="ledger")
+    spent = select(reservation.c.spent_units).where(reservation.c.release_id == release.c.id)
+    described = func.json_build_object(
+        "name",
+        artifact.c.name,
+        "size",
+        artifact.c.size,
+        "sha256",
+        func.encode(artifact.c.sha256, "hex"),
+        "media_type",
+        artifact.c.media_type,
+    )
+    artifacts = select(
+        func.json_agg(aggregate_order_by(described, artifact.c.name), type_=JSON)
+    ).where(artifact.c.release_id == release.c.id)
+    derived = {
+        "spent_units": func.coalesce(spent.scalar_subquery(), 0),
+        "artifacts": func.coalesce(artifacts.scalar_subquery(), text("'[]'"), type_=JSON),
+    }
+    return select(
+        *(
+            derived[name].label(name) if name in derived else release.c[name]
+            for name in ShownRelease._fields
+        )
+    )
+
+
+_SHOWN = _select_shown()
+_SHOWN_ONE = _SHOWN.where(ReleaseRow.__table__.c.id == bindparam("id"))
 
 
 def get(session: Session, release_id: UUID) -> ReleaseRow:
@@ -54,15 +114,22 @@ def lock(session: Session, release_id: UUID) -> ReleaseRow:
     )
 
 
-def page(session: Session, paging: Paging, *, public_only: bool) -> Sequence[ReleaseRow]:
+def shown(session: Session, release_id: UUID) -> ShownRelease:
+    """What is shown of one release; NotFound if there is none."""
+    row = session.execute(_SHOWN_ONE, {"id": release_id}).one_or_none()
+    return _found(None if row is None else ShownRelease._make(row))
+
+
+def page(session: Session, paging: Paging, *, public_only: bool) -> Sequence[ShownRelease]:
     """A page of releases, or of those that `is_public`, the newest first."""
-    statement = select(ReleaseRow)
+    release, statement = ReleaseRow.__table__.c, _SHOWN
     if public_only:
-        statement = statement.where(ReleaseRow.published, ReleaseRow.state == "succeeded")
-    return session.scalars(newest_first(statement, ReleaseRow, paging)).all()
+        statement = statement.where(release.published, release.state == "succeeded")
+    rows = session.execute(newest_first(statement, ReleaseRow, paging))
+    return [ShownRelease._make(row) for row in rows]
 
 
-def is_public(release: ReleaseRow) -> bool:
+def is_public(release: ReleaseRow | ShownRelease) -> bool:
     """Whether analysts may know of a release: it is to be published, and there is something to see."""
     return release.published and release.state == "succeeded"
 
@@ -87,21 +154,6 @@ def queued_by(session: Session, key_id: UUID, *, dry_run: bool) -> int:
         ReleaseRow.state == "queued", ReleaseRow.key_id == key_id, ReleaseRow.dry_run == dry_run
     )
     return session.scalar(queued) or 0
-
-
-def spent_units(session: Session, release_ids: Iterable[UUID]) -> dict[UUID, int]:
-    """What releases have spent, by id; a dry run has no reservation and is left out."""
-    rows = session.execute(_SPENT, {"ids": list(release_ids)})
-    return {row.release_id: row.spent_units for row in rows}
-
-
-def artifacts(session: Session, release_ids: Iterable[UUID]) -> dict[UUID, list[Artifact]]:
-    """The artifacts of releases, by release, in the order of their names."""
-    found: dict[UUID, list[Artifact]] = defaultdict(list)
-    wanted = Artifact.release_id.in_(list(release_ids))
-    for artifact in session.scalars(select(Artifact).where(wanted).order_by(Artifact.name)):
-        found[artifact.release_id].append(artifact)
-    return found
 
 
 def artifact(session: Session, release_id: UUID, name: str) -> Artifact:
@@ -138,7 +190,7 @@ def events_after(session: Session, numbers: Mapping[UUID, int]) -> dict[UUID, li
     return found
 
 
-def _found(release: ReleaseRow | None) -> ReleaseRow:
+def _found(release: Found | None) -> Found:
     if release is None:
         raise NotFound("there is no such release")
     return release

@@ -23,7 +23,7 @@ RESUMABLE = frozenset(
 """Problems of workers and machines. Other problems lie in what was asked, and would come again."""
 
 
-def resume(work: UnitOfWork, release_id: UUID, doorbell: Doorbell) -> ReleaseRow:
+def resume(work: UnitOfWork, release_id: UUID, doorbell: Doorbell) -> None:
     """Queue a failed release again. What its journal holds is not charged a second time."""
     session = work.session
     found = repository.get(session, release_id)
@@ -39,7 +39,6 @@ def resume(work: UnitOfWork, release_id: UUID, doorbell: Doorbell) -> ReleaseRow
     release.resume_at, release.rang_at = None, datetime.now(UTC)
     change_state(session, release, "queued")
     work.after_commit(lambda: doorbell.ring(RUN, str(release_id)))
-    return release
 
 
 def is_resumable(state: str, problem: str | None) -> bool:
@@ -64,7 +63,7 @@ def _require_rows(session: Session, release: ReleaseRow) -> None:
 
 def _reopen(session: Session, release: ReleaseRow) -> None:
     """Reserve the unspent rest again."""
-    rest = release.units - repository.spent_units(session, [release.id])[release.id]
+    rest = release.units - ledger.reservation(session, release.id).spent_units
     try:
         ledger.reopen(session, release.id)
     except BudgetExhausted as refusal:

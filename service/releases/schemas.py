@@ -1,6 +1,5 @@
 """Bodies and answers about releases. The body that creates one is scrim.spec.release.ReleaseRequest."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -13,7 +12,7 @@ from scrim.spec.choice import Choice
 from scrim.spec.two_level import LevelTable
 from scrim.spec.workload import Workload
 from service.ledger.records import Account
-from service.models import Artifact, ReleaseRow
+from service.releases.repository import ShownRelease
 from service.views import View, day_of
 from synth.planning.choice import Resolved
 from synth.planning.forecast import Forecast
@@ -107,24 +106,16 @@ class ReleaseView(View):
     """When it ended; null to an analyst."""
 
     @classmethod
-    def of(cls, row: ReleaseRow, spent_units: int, artifacts: Sequence[Artifact]) -> "ReleaseView":
-        """The row of a release with what belongs to it."""
-        plain = set(cls.model_fields) & {column.key for column in ReleaseRow.__table__.columns}
-        return cls(
-            **{name: getattr(row, name) for name in plain},
-            **row.spec,
-            progress=ProgressView(done=row.progress_done, total=row.progress_total),
-            rho=rho_of_units(row.units),
-            rho_spent=rho_of_units(spent_units),
-            artifacts=[
-                ArtifactView(
-                    name=each.name,
-                    size=each.size,
-                    sha256=each.sha256.hex(),
-                    media_type=each.media_type,
-                )
-                for each in artifacts
-            ],
+    def of(cls, release: ShownRelease) -> "ReleaseView":
+        """A release, for those who may see the rows."""
+        return cls.model_validate(
+            {
+                **release._asdict(),
+                **release.spec,
+                "progress": {"done": release.progress_done, "total": release.progress_total},
+                "rho": rho_of_units(release.units),
+                "rho_spent": rho_of_units(release.spent_units),
+            }
         )
 
     def without_durations(self) -> "ReleaseView":

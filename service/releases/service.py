@@ -24,6 +24,7 @@ from service.models import Dataset, PopulationRow, ReleaseRow
 from service.pagination import Page, Paging, page_of
 from service.populations import repository as populations
 from service.releases import repository
+from service.releases.repository import ShownRelease
 from service.releases.schemas import Preview, ReleaseView
 from service.work import UnitOfWork
 from synth.planning.choice import Resolved, resolve
@@ -76,7 +77,7 @@ def create(
     session = work.session
     release_id, is_known = claim_id(session, attempt, status=202)
     if is_known:
-        return view_of(session, repository.get(session, release_id))
+        return view_of(session, release_id)
     named, resolved = _find_and_resolve(session, body, settings.worker_memory_bytes)
     spec = resolved.release
     units = body.budget.units(named.population.delta)
@@ -102,51 +103,50 @@ def create(
     session.flush()
     repository.add_event(session, release, "state", {"state": release.state})
     work.after_commit(lambda: doorbell.ring(RUN, str(release_id)))
-    return view_of(session, release)
+    return view_of(session, release_id)
 
 
 def publish(session: Session, release_id: UUID) -> ReleaseView:
     """Let analysts see a release, as soon as it has succeeded."""
     release = repository.lock(session, release_id)
     release.published = True
-    session.flush()
-    return view_of(session, release)
+    return view_of(session, release_id)
 
 
 def find_visible(session: Session, release_id: UUID, caller: Caller) -> ReleaseRow:
     """A release that the caller may see; to an analyst, others do not exist."""
     release = repository.get(session, release_id)
-    if not caller.is_curator and not repository.is_public(release):
-        raise NotFound("there is no such release")
+    _refuse_hidden(release, caller)
     return release
 
 
 def show(session: Session, release_id: UUID, caller: Caller) -> ReleaseView:
     """A release that the caller may see, with what the caller may know of it."""
-    return shown_to(caller, view_of(session, find_visible(session, release_id, caller)))
+    release = repository.shown(session, release_id)
+    _refuse_hidden(release, caller)
+    return shown_to(caller, ReleaseView.of(release))
 
 
-def view_of(session: Session, release: ReleaseRow) -> ReleaseView:
-    """A release, for those who may see the rows."""
-    spent = repository.spent_units(session, [release.id]).get(release.id, 0)
-    return ReleaseView.of(release, spent, repository.artifacts(session, [release.id])[release.id])
+def view_of(session: Session, release_id: UUID) -> ReleaseView:
+    """A release as this transaction has changed it, for those who may see the rows."""
+    session.flush()
+    return ReleaseView.of(repository.shown(session, release_id))
 
 
 def list_page(session: Session, paging: Paging, caller: Caller) -> Page[ReleaseView]:
     """A page of the releases that the caller may see."""
-    rows = repository.page(session, paging, public_only=not caller.is_curator)
-    ids = [row.id for row in rows]
-    spent, artifacts = repository.spent_units(session, ids), repository.artifacts(session, ids)
-    return page_of(
-        rows,
-        paging,
-        lambda row: shown_to(caller, ReleaseView.of(row, spent.get(row.id, 0), artifacts[row.id])),
-    )
+    releases = repository.page(session, paging, public_only=not caller.is_curator)
+    return page_of(releases, paging, lambda each: shown_to(caller, ReleaseView.of(each)))
 
 
 def shown_to(caller: Caller, view: ReleaseView) -> ReleaseView:
     """What the caller may know of a release."""
     return view if caller.is_curator else view.without_durations()
+
+
+def _refuse_hidden(release: ReleaseRow | ShownRelease, caller: Caller) -> None:
+    if not caller.is_curator and not repository.is_public(release):
+        raise NotFound("there is no such release")
 
 
 def _find_and_resolve(

@@ -16,8 +16,8 @@ MUTANTS = (
     Mutant(
         "others than curators see the present balance",
         "service/populations/service.py",
-        "ledger.account_at(session, row.id, as_of), as_of=as_of",
-        "ledger.account(session, row.id), as_of=as_of",
+        "account = ledger.account_at(session, population.id, as_of)",
+        "account = population.account",
         (f"{ANALYSTS}::test_others_than_curators_see_the_balance_of_the_last_midnight",),
     ),
     Mutant(

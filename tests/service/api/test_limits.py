@@ -309,18 +309,25 @@ def test_processes_share_the_bucket_of_a_key(valkey_server: ValkeyServer, burst:
     assert all(wait > 0 for wait in waits if wait)
 
 
-def test_a_read_is_one_transaction_on_one_connection(api: Api) -> None:
+def test_a_read_is_one_transaction_of_one_statement_beside_that_for_the_key(api: Api) -> None:
+    population, _ = api.population(), api.population()
+    dataset = api.ready_dataset(population)
+    release, finished = api.release(dataset), api.release(dataset)
+    api.finish(finished, {"synthetic.csv": b"a\n1\n"})
     paths = [
-        f"/v1/populations/{api.population()}",
+        f"/v1/populations/{population}",
+        "/v1/populations",
+        f"/v1/releases/{release}",
+        f"/v1/releases/{finished}",
         "/v1/releases",
         "/v1/datasets",
-        "/v1/mechanisms",
     ]
     client, seen = api.all, []
     engine = api.context.engine
     listeners = {
         "checkout": lambda *_: seen.append("checkout"),
         "begin": lambda _: seen.append("begin"),
+        "before_cursor_execute": lambda *_: seen.append("statement"),
         "commit": lambda _: seen.append("commit"),
     }
     for name, listener in listeners.items():
@@ -329,7 +336,7 @@ def test_a_read_is_one_transaction_on_one_connection(api: Api) -> None:
         for path in paths:
             seen.clear()
             assert client.get(path).status_code == 200
-            assert seen == ["checkout", "begin", "commit"], path
+            assert seen == ["checkout", "begin", "statement", "statement", "commit"], path
     finally:
         for name, listener in listeners.items():
             event.remove(engine, name, listener)
