@@ -1,5 +1,6 @@
 """Bodies and answers about releases. The body that creates one is scrim.spec.release.ReleaseRequest."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID

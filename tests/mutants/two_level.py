@@ -60,7 +60,7 @@ MUTANTS = (
     ),
     Mutant(
         "one table alone: groups are released although each person is protected",
-        "synth/spec/subject.py",
+        "synth/planning/subject.py",
         'if release.table == "groups" and protection.unit == "person":',
         'if release.table == "groups" and protection.unit == "row":',
         (
