@@ -91,7 +91,7 @@ def test_standard_errors_are_true(consistent: bool, protection: Protection) -> N
     table = coded_table(SCHEMA, [[0, 0, 0]] * 2700 + random_rows(SIZES, 300))
     true = compile_workload(spec.workload, SCHEMA).count(table)
     scores = []
-    for _ in range(200):
+    for _ in range(300):
         answers = run(spec, table, protection=protection, delta=1e-9).answers
         assert answers is not None
         assert answers.standard_errors is not None and answers.count_standard_errors is not None
@@ -103,10 +103,10 @@ def test_standard_errors_are_true(consistent: bool, protection: Protection) -> N
         )
     variance = np.square(scores).mean(axis=0)
     mean = np.mean(scores, axis=0)
-    # 104 values in each of four cases, 200 runs: by chance 1e-6 of a variance (chi-square with 200 degrees
-    # of freedom), 5e-7 of a mean.
-    assert np.all(np.abs(variance - 1) < 0.7)
-    assert np.all(np.abs(mean) < 0.43)
+    # 104 values in each of four cases, 300 runs: in all, a variance is beyond its limit with chance 8e-8
+    # (chi-square with 300 degrees of freedom), and a mean with chance 6e-7.
+    assert np.all(np.abs(variance - 1) < 0.6)
+    assert np.all(np.abs(mean) < 0.35)
 
 
 @pytest.mark.statistical
