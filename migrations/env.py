@@ -5,7 +5,7 @@ import os
 from alembic import context
 from sqlalchemy import Connection, text
 
-from service.db.engine import open_engine
+from service.data.db.engine import open_engine
 
 # Any fixed number will do; everyone who migrates waits for it.
 MIGRATION_LOCK = 0x5C21_3A11

@@ -11,15 +11,15 @@ from pydantic import ValidationError
 
 from scrim.spec.budget import Budget
 from scrim.spec.errors import SpecError
-from service.config import Settings
-from service.context import open_context
-from service.crypto import CryptoError
-from service.db import enable_app_login, migrate, open_engine
-from service.errors import ServiceError
+from service.data.config import Settings
+from service.data.context import open_context
+from service.data.crypto import CryptoError
+from service.data.db import enable_app_login, migrate, open_engine
+from service.data.errors import ServiceError
+from service.data.ledger.errors import LedgerError
+from service.data.logging import build_logger
+from service.data.master_key import check_master_key
 from service.keys.service import create_key
-from service.ledger.errors import LedgerError
-from service.logging import build_logger
-from service.master_key import check_master_key
 from service.upkeep import commands
 
 

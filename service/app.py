@@ -11,13 +11,13 @@ from fastapi import FastAPI
 from structlog.typing import FilteringBoundLogger
 
 from service import health
-from service.config import Settings
 from service.console import routes as console
-from service.context import open_context
+from service.data.config import Settings
+from service.data.context import open_context
+from service.data.logging import build_logger
 from service.datasets import endpoints as datasets
 from service.keys import endpoints as keys
 from service.ledger import endpoints as ledger
-from service.logging import build_logger
 from service.metrics import Metrics
 from service.middleware import RequestMiddleware
 from service.populations import endpoints as populations

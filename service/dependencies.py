@@ -6,10 +6,11 @@ from uuid import UUID
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import BaseModel
 
-from service.context import Context
-from service.idempotency import LONGEST_KEY, Attempt, canonical_sha256
+from service.data.canonical import canonical_sha256
+from service.data.context import Context
+from service.data.pagination import DEFAULT_LIMIT, LARGEST_LIMIT, Paging
+from service.idempotency import LONGEST_KEY, Attempt
 from service.keys.schemas import Caller
-from service.pagination import DEFAULT_LIMIT, LARGEST_LIMIT, Paging
 
 _DESCRIPTION = (
     "A name of your choice for this request, such as a UUID. Repeat the request with it, and "

@@ -9,14 +9,14 @@ from alembic.script import ScriptDirectory
 from fastapi import APIRouter, Request, Response
 from sqlalchemy import text
 
-from service.context import Context
+from service.data.context import Context
+from service.data.errors import FieldError, NotReady
+from service.data.views import View
 from service.dependencies import Services
-from service.errors import FieldError, NotReady
 from service.keys.access import Admin
 from service.metrics import MEDIA_TYPE
 from service.problems import documented
 from service.route import ApiRoute
-from service.views import View
 
 router = APIRouter(route_class=ApiRoute, tags=["operation"])
 

@@ -1,16 +1,13 @@
 """Repeating a creating request safely: the same key and body lead to the same thing."""
 
-import hashlib
 import hmac
-import json
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
-from pydantic import BaseModel
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from service.errors import IdempotencyKeyReused
+from service.data.errors import IdempotencyKeyReused
 from service.keys.schemas import Caller
 
 LONGEST_KEY = 200
@@ -34,12 +31,6 @@ class Attempt:
     method_path: str
     key: str | None
     body_sha256: bytes
-
-
-def canonical_sha256(body: BaseModel) -> bytes:
-    """A hash of a model's content, whatever the order of its fields was."""
-    content = body.model_dump(mode="json", by_alias=True)
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
 
 
 def claim_id(session: Session, attempt: Attempt, *, status: int) -> tuple[UUID, bool]:

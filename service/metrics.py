@@ -11,8 +11,8 @@ from redis.exceptions import RedisError
 from sqlalchemy import text
 
 from scrim.spec.budget import rho_of_units
-from service.context import Context
-from service.doorbell import QUEUES
+from service.data.context import Context
+from service.data.task_queue import QUEUES
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -8,8 +8,8 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 from structlog.typing import FilteringBoundLogger
 
 from service.bodies import limited
-from service.keys.limiter import leave
-from service.logging import choose_request_id, trace_of
+from service.data.limiter import leave
+from service.data.logging import choose_request_id, trace_of
 from service.metrics import Metrics
 from service.problems import unexpected
 

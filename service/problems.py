@@ -12,8 +12,8 @@ from starlette.routing import compile_path
 from structlog.contextvars import get_contextvars
 
 from scrim.spec.errors import SpecError
-from service.errors import FieldError, Problem, ServiceError
-from service.ledger import errors as ledger
+from service.data.errors import FieldError, Problem, ServiceError
+from service.data.ledger import errors as ledger
 
 MEDIA_TYPE = "application/problem+json"
 

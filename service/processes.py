@@ -14,8 +14,8 @@ from types import FrameType
 from uvicorn.config import STARTUP_FAILURE
 
 from service.app import create_app
-from service.config import Settings
-from service.embedded.tether import die_with_parent
+from service.data.config import Settings
+from service.data.parent_death import die_with_parent
 from service.server import Server
 
 # Files that a process opens beside its connections: the database, the log, libraries.

@@ -7,7 +7,7 @@ from typing import Any, cast
 import uvicorn
 from fastapi import FastAPI
 
-from service.config import Settings
+from service.data.config import Settings
 from service.protocol import Connections, LimitedProtocol
 
 # Answers that take longer than this when the service is asked to stop are broken off.

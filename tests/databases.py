@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import URL, Engine, make_url, text
 
-from service.db import migrate, open_engine
+from service.data.db import migrate, open_engine
 
 
 def create_database(server_url: str) -> URL:

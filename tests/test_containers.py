@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 import yaml
 
-from service.config import Settings
-from service.doorbell import QUEUES
+from service.data.config import Settings
+from service.data.task_queue import QUEUES
 from worker.reaper import ReaperSettings
 
 ROOT = Path(__file__).parent.parent

@@ -7,12 +7,12 @@ import time
 from sqlalchemy.exc import OperationalError
 from structlog.typing import FilteringBoundLogger
 
-from service.config import Settings
-from service.crypto import WrongMasterKey
-from service.db import open_engine
-from service.doorbell import QUEUES
-from service.logging import build_logger
-from service.master_key import check_master_key
+from service.data.config import Settings
+from service.data.crypto import WrongMasterKey
+from service.data.db import open_engine
+from service.data.logging import build_logger
+from service.data.master_key import check_master_key
+from service.data.task_queue import QUEUES
 from worker.app import open_app
 from worker.guarded import guarded
 

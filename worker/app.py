@@ -13,9 +13,9 @@ from typing import Any
 from celery import Celery, signals  # type: ignore[import-untyped]
 from structlog.typing import FilteringBoundLogger
 
-from service.config import Settings
-from service.doorbell import JOBS
-from service.embedded.tether import die_with_parent
+from service.data.config import Settings
+from service.data.parent_death import die_with_parent
+from service.data.task_queue import JOBS
 from worker import logs
 from worker.guarded import Guarded
 from worker.tasks import Station, register_tasks

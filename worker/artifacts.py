@@ -18,14 +18,13 @@ import pyarrow.parquet as pq
 from scrim.spec.csv_text import FORMULA_STARTS, escaped
 from scrim.spec.schema import CategoricalColumn, Column, Schema
 from scrim.spec.two_level import LinkedSchema
-from service.storage import Storage, StoredContent
+from service.data.media_types import CSV, PARQUET
+from service.data.storage import Storage, StoredContent
 from synth.models.released import COLUMNS, AnswerTable
 from synth.run import Release
 from synth.table import Chunk, write_csv, write_parquet
 from synth.table.linking import unlink
 
-CSV = "text/csv"
-PARQUET = "application/vnd.apache.parquet"
 OCTETS = "application/octet-stream"
 JSON = "application/json"
 HTML = "text/html; charset=utf-8"

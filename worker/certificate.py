@@ -14,7 +14,7 @@ from uuid import UUID
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Engine, text
 
-from service.views import day_of
+from service.data.views import day_of
 from worker.artifacts import CSV_ESCAPING, Written
 from worker.orders import Order, PublicRows
 

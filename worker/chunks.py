@@ -12,9 +12,9 @@ from uuid import UUID
 
 import numpy as np
 
-from service.crypto import Unreadable, decrypt_pieces, encrypt_pieces
-from service.datasets.repository import object_prefix
-from service.storage import Storage
+from service.data.crypto import Unreadable, decrypt_pieces, encrypt_pieces
+from service.data.datasets import object_prefix
+from service.data.storage import Storage
 from synth.table import Chunk, chunk_from_bytes, chunk_to_bytes
 
 CHUNK_BYTES = 2**23

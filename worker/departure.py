@@ -15,12 +15,11 @@ from uuid import UUID
 
 from structlog.typing import FilteringBoundLogger
 
-from service.config import Settings
-from service.context import Context
-from service.datasets import repository as datasets
-from service.models import Dataset
-from service.releases import progress, repository
-from service.releases.progress import FINAL_STATES
+from service.data import datasets, progress, releases
+from service.data.config import Settings
+from service.data.context import Context
+from service.data.models import Dataset
+from service.data.progress import FINAL_STATES
 from worker.errors import OUTAGES, LeaseLost, OutOfMemory
 from worker.lease import Lease
 from worker.problems import not_enough_memory
@@ -73,7 +72,7 @@ def _leave(context: Context, release_id: UUID, lease: Lease, cause: Exception) -
     with context.transaction() as work:
         session = work.session
         is_ours = not isinstance(cause, LeaseLost) and lease.let_go(session)
-        release = repository.lock(session, release_id)
+        release = releases.lock(session, release_id)
         release.lost_attempts = max(0, release.lost_attempts - 1)
         if not is_ours or release.state in FINAL_STATES:
             return

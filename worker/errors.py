@@ -11,7 +11,7 @@ import obstore.exceptions
 from redis.exceptions import RedisError
 from sqlalchemy import exc
 
-from service.ledger.errors import AnchorError
+from service.data.ledger.errors import AnchorError
 
 OUTAGES: tuple[type[Exception], ...] = (
     exc.OperationalError,

@@ -20,12 +20,12 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from service.config import Settings
-from service.context import Context, open_context
-from service.ledger import repository as ledger
-from service.ledger.errors import StaleLease
-from service.logging import build_logger
-from service.releases import progress, repository
+from service.data import progress, releases
+from service.data.config import Settings
+from service.data.context import Context, open_context
+from service.data.ledger import repository as ledger
+from service.data.ledger.errors import StaleLease
+from service.data.logging import build_logger
 from worker import logs
 from worker.errors import OUTAGES
 from worker.lease import holder
@@ -144,7 +144,7 @@ class Guard:
         """False if the release has ended, or is another worker's by now."""
         with self._context.transaction() as work:
             session = work.session
-            if not repository.get(session, job.release_id).dry_run:
+            if not releases.get(session, job.release_id).dry_run:
                 reservation = ledger.reservation(session, job.release_id)
                 if reservation.lease_holder != holder(job.process.pid):
                     return False

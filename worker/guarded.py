@@ -12,7 +12,7 @@ from uuid import UUID
 
 from structlog.typing import FilteringBoundLogger
 
-from service.doorbell import QUEUE_OF, RUN
+from service.data.task_queue import QUEUE_OF, RUN
 
 
 @dataclass(frozen=True)

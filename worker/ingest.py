@@ -16,14 +16,13 @@ from uuid import UUID
 from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import TwoLevelSchema
-from service.context import Context
-from service.crypto import Unreadable, decrypt_pieces, unwrap_key, upload_purpose
-from service.datasets import ingest, repository
-from service.datasets.schemas import owners_in, schema_of
-from service.datasets.uploads import PARQUET
-from service.logging import trace_of
-from service.models import Upload
-from service.populations import repository as populations
+from service.data import datasets, ingest, populations
+from service.data.context import Context
+from service.data.crypto import Unreadable, decrypt_pieces, unwrap_key, upload_purpose
+from service.data.declared import owners_in, schema_of
+from service.data.logging import trace_of
+from service.data.media_types import PARQUET
+from service.data.models import Upload
 from synth.table import Chunk, TableError, read_csv, read_parquet
 from synth.table.bytestream import stream_of
 from worker.chunks import Shelf
@@ -123,8 +122,8 @@ def _claim(context: Context, dataset_id: UUID) -> _Order | None:
         epoch = ingest.claim(work.session, dataset_id, lease_seconds=settings.lease_seconds)
         if epoch is None:
             return None
-        dataset = repository.get(work.session, dataset_id)
-        uploads = {each.table_name: each for each in repository.uploads(work.session, dataset_id)}
+        dataset = datasets.get(work.session, dataset_id)
+        uploads = {each.table_name: each for each in datasets.uploads(work.session, dataset_id)}
         protection = None
         if dataset.population_id is not None:
             protection = populations.get(work.session, dataset.population_id).protection

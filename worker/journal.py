@@ -6,9 +6,9 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy import Engine
 
-from service.ledger import records
-from service.ledger import repository as ledger
-from service.ledger.errors import StaleLease
+from service.data.ledger import records
+from service.data.ledger import repository as ledger
+from service.data.ledger.errors import StaleLease
 from synth.journal import Operation
 from worker.crash import crash_at
 from worker.errors import OUTAGES, Abandoned, LeaseLost

@@ -21,10 +21,10 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.orm import Session
 from structlog.typing import FilteringBoundLogger
 
-from service.datasets import ingest
-from service.ledger import repository as ledger
-from service.ledger.errors import StaleLease
-from service.work import unit_of_work
+from service.data import ingest
+from service.data.ledger import repository as ledger
+from service.data.ledger.errors import StaleLease
+from service.data.work import unit_of_work
 from worker.errors import OUTAGES, LeaseLost
 
 BEATS_PER_LEASE = 3

@@ -14,9 +14,9 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from service.context import Context
-from service.datasets.repository import DATASETS
-from service.storage import DRAFTS, PROBES
+from service.data.context import Context
+from service.data.datasets import DATASETS
+from service.data.storage import DRAFTS, PROBES
 
 _DATASETS = text("SELECT id, state, lease_epoch FROM dataset")
 _UPLOADS = text("SELECT object_key FROM upload")

@@ -6,11 +6,11 @@ from collections import OrderedDict
 from typing import Any
 from uuid import UUID
 
+from scrim.spec.question import Question
 from scrim.spec.two_level import LinkedSchema
-from service.context import Context
-from service.releases import repository
-from service.releases.artifacts import read_artifact
-from service.releases.schemas import Question
+from service.data import releases
+from service.data.artifacts import read_artifact
+from service.data.context import Context
 from synth.models.released import COLUMNS, ReleasedModel
 from worker.artifacts import MODEL, rows_as_csv, with_numbered_groups
 
@@ -40,7 +40,7 @@ class ModelShelf:
 
     def _model(self, release_id: UUID) -> ReleasedModel:
         with self._context.transaction() as work:
-            artifact = repository.artifact(work.session, release_id, MODEL)
+            artifact = releases.artifact(work.session, release_id, MODEL)
         found = self._models.get(artifact.sha256)
         if found is None:
             content = b"".join(read_artifact(self._context, artifact))

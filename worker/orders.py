@@ -13,15 +13,13 @@ from scrim.spec.choice import Choice
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Bins, CategoricalColumn, Column, IdentifierColumn, Schema
 from scrim.spec.two_level import LinkedSchema
-from service.context import Context
-from service.crypto import unwrap_key
-from service.datasets import repository as datasets
-from service.datasets.schemas import schema_of
-from service.idempotency import canonical_sha256
-from service.ledger import repository as ledger
-from service.models import Dataset, PopulationRow, ReleaseRow
-from service.populations import repository as populations
-from service.releases import repository as releases
+from service.data import datasets, populations, releases
+from service.data.canonical import canonical_sha256
+from service.data.context import Context
+from service.data.crypto import unwrap_key
+from service.data.declared import schema_of
+from service.data.ledger import repository as ledger
+from service.data.models import Dataset, PopulationRow, ReleaseRow
 from synth.planning.subject import StoredTable, Subject, subject_of
 from synth.table import Table, draw_values
 from synth.table.linking import draw_groups

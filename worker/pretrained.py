@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from service.storage import Storage
+from service.data.storage import Storage
 
 PRETRAINED = "pretrained"
 """Where the storage keeps it. It holds nothing private, so it is not encrypted."""

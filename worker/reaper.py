@@ -19,14 +19,13 @@ from pydantic import Field
 from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
-from service.config import Settings
-from service.context import Context, open_context
-from service.datasets import ingest
-from service.doorbell import INGEST, JOBS, RUN, UPLOADS
-from service.ledger import repository as ledger
-from service.ledger.errors import LeaseHeld
-from service.logging import build_logger, trace_of
-from service.releases import progress
+from service.data import ingest, progress
+from service.data.config import Settings
+from service.data.context import Context, open_context
+from service.data.ledger import repository as ledger
+from service.data.ledger.errors import LeaseHeld
+from service.data.logging import build_logger, trace_of
+from service.data.task_queue import INGEST, JOBS, RUN, UPLOADS
 from worker import logs
 from worker.departure import postpone
 from worker.lease import DryRunLease

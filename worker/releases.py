@@ -17,12 +17,12 @@ from sqlalchemy.orm import Session
 from structlog.typing import FilteringBoundLogger
 
 from scrim.spec.errors import PublicDataTooFar, SpecError
-from service.context import Context
-from service.crypto import Unreadable
-from service.ledger.errors import Closed, LeaseHeld
-from service.logging import trace_of
-from service.releases import progress, repository
-from service.releases.progress import FINAL_STATES
+from service.data import progress, releases
+from service.data.context import Context
+from service.data.crypto import Unreadable
+from service.data.ledger.errors import Closed, LeaseHeld
+from service.data.logging import trace_of
+from service.data.progress import FINAL_STATES
 from synth.journal import Journal, JournalMismatch, MemoryJournal
 from synth.run import Progress, Release, run
 from worker import certificate, report
@@ -87,7 +87,7 @@ def _claimed(
 ) -> Iterator[_Attempt | None]:
     """The right to try, or None if there is nothing to do."""
     with context.transaction() as work:
-        is_dry_run = repository.get(work.session, release_id).dry_run
+        is_dry_run = releases.get(work.session, release_id).dry_run
     if not is_dry_run:
         yield _claim_reserved(context, release_id, log)
         return
@@ -124,7 +124,7 @@ def _started(context: Context, release_id: UUID, claim: Callable[[Session], Leas
     with context.transaction() as work:
         session = work.session
         lease = claim(session)
-        is_resumed = repository.get(session, release_id).state == "running"
+        is_resumed = releases.get(session, release_id).state == "running"
         release = progress.start(session, release_id)
         if release is None:
             lease.end(session)
@@ -133,7 +133,7 @@ def _started(context: Context, release_id: UUID, claim: Callable[[Session], Leas
         if is_resumed:
             attempt = count_attempts(session, release_id) + 1
             again = {"state": "running", "attempt": attempt}
-            repository.add_event(session, release, "state", again)
+            releases.add_event(session, release, "state", again)
     return True
 
 
@@ -267,7 +267,7 @@ def _end(attempt: _Attempt, ending: _Ending) -> FinalState:
     with attempt.context.transaction() as work:
         session = work.session
         attempt.lease.end(session)
-        release = repository.lock(session, release_id)
+        release = releases.lock(session, release_id)
         if release.state in FINAL_STATES:
             raise LeaseLost
         state: FinalState = "cancelled" if release.cancel_requested else ending.state

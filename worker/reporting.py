@@ -10,10 +10,9 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from service.context import Context
-from service.releases import progress as releases
-from service.releases import repository
-from service.releases.progress import FINAL_STATES
+from service.data import progress, releases
+from service.data.context import Context
+from service.data.progress import FINAL_STATES
 from synth.run import Progress
 from worker.errors import Cancelled, LeaseLost
 from worker.lease import Lease, Ticker
@@ -71,9 +70,9 @@ class Reporter:
 
     def _report(self, session: Session, newest: Progress | None) -> bool:
         if newest is None or newest == self._told:
-            release = repository.get(session, self._release_id)
+            release = releases.get(session, self._release_id)
             return not (release.cancel_requested or release.state in FINAL_STATES)
-        return releases.report(
+        return progress.report(
             session,
             self._release_id,
             done=newest.done,

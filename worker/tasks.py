@@ -9,11 +9,11 @@ from uuid import UUID
 from celery import Celery  # type: ignore[import-untyped]
 from structlog.typing import FilteringBoundLogger
 
-from service.config import Settings
-from service.context import Context, open_context
-from service.doorbell import ANSWER, INGEST, RUN, SAMPLE
-from service.errors import ArtifactDamaged
-from service.logging import trace_of
+from service.data.config import Settings
+from service.data.context import Context, open_context
+from service.data.errors import ArtifactDamaged
+from service.data.logging import trace_of
+from service.data.task_queue import ANSWER, INGEST, RUN, SAMPLE
 from worker.guarded import Guarded
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from service.context import Context
-from service.logging import trace_of
+from service.data.context import Context
+from service.data.logging import trace_of
 from worker.crash import crash_at
 from worker.errors import OUTAGES
 from worker.guarded import Guarded

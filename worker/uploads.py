@@ -2,12 +2,12 @@
 
 from uuid import UUID
 
-from service.context import Context
-from service.datasets import repository
+from service.data import datasets
+from service.data.context import Context
 
 
 def delete_uploads(context: Context, dataset_id: UUID) -> None:
     """Delete what was uploaded for a settled dataset: the objects, and then the record of them."""
-    context.storage.delete_all(f"{repository.object_prefix(dataset_id)}/uploads")
+    context.storage.delete_all(f"{datasets.object_prefix(dataset_id)}/uploads")
     with context.transaction() as work:
-        repository.forget_uploads(work.session, dataset_id)
+        datasets.forget_uploads(work.session, dataset_id)

@@ -9,8 +9,8 @@ from sqlalchemy import text
 
 from benchmarks.report import print_table
 from benchmarks.service.stack import Stack
-from service.ledger import repository
-from service.ledger.records import Operation
+from service.data.ledger import repository
+from service.data.ledger.records import Operation
 
 OPERATIONS = 1000
 OUTCOME = bytes(8 * 100)

@@ -15,7 +15,7 @@ from benchmarks.report import print_table
 from benchmarks.service.measure import repeat
 from benchmarks.service.stack import Stack
 from scrim.spec.budget import UNITS_PER_RHO
-from service.ledger import repository as ledger
+from service.data.ledger import repository as ledger
 
 PRICE = 0.001
 """What one release asks for, in rho."""

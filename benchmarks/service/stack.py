@@ -18,12 +18,12 @@ import httpx
 import psutil
 from sqlalchemy import Engine
 
-from service.datasets import ingest
-from service.db import enable_app_login, migrate, open_engine
+from service.data import ingest
+from service.data.db import enable_app_login, migrate, open_engine
+from service.data.work import unit_of_work
 from service.embedded import PostgresServer, ValkeyServer, find_free_port, wait_until
 from service.keys.schemas import SCOPES
 from service.keys.service import create_key
-from service.work import unit_of_work
 
 READY_SECONDS = 120
 STOP_SECONDS = 60

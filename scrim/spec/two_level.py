@@ -5,9 +5,9 @@ the columns of its group beside its own, and the group's key to tell which rows 
 """
 
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from scrim.spec.base import Name, Spec
 from scrim.spec.population import PartialProtection, Protection
@@ -151,3 +151,17 @@ def _keyed(key: str, columns: Columns) -> Schema:
 
 def _identifier(name: str) -> IdentifierColumn:
     return IdentifierColumn(name=name, type="identifier")
+
+
+def shape_of(value: Any) -> Literal["flat", "two_level"]:
+    """Whether a declaration is of one table of rows, or of groups and individuals."""
+    if isinstance(value, dict):
+        return "two_level" if "groups" in value or "individuals" in value else "flat"
+    return "two_level" if isinstance(value, TwoLevelSchema) else "flat"
+
+
+DeclaredSchema = Annotated[
+    Annotated[Schema, Tag("flat")] | Annotated[TwoLevelSchema, Tag("two_level")],
+    Discriminator(shape_of),
+]
+"""What a dataset declares: one table of rows, or groups of individuals."""

@@ -9,9 +9,9 @@ from fastapi import Depends, Request
 from service.bodies import MEBIBYTE, allow_body
 from service.console.forms import Form, read_form
 from service.console.sessions import Session, begin, session_of
+from service.data import keys
+from service.data.errors import ServiceError, Unauthorized
 from service.dependencies import Services
-from service.errors import ServiceError, Unauthorized
-from service.keys import repository
 from service.keys.access import admit, refuse_without
 from service.keys.schemas import Caller, Scope
 
@@ -57,7 +57,7 @@ def signed_in(request: Request, session: CurrentSession, context: Services) -> V
     if session.id is None:
         raise SignInNeeded
     with context.transaction() as work:
-        key = repository.find_signed_in(work.session, session.id)
+        key = keys.find_signed_in(work.session, session.id)
     if key is None:
         raise SignInNeeded
     allow_body(request, min(FORM_BYTES, context.settings.max_body_bytes))

@@ -13,15 +13,16 @@ from service.console.forms import Form, given, repeat_key, validated
 from service.console.multipart import FileForm
 from service.console.pages import page
 from service.console.route import ConsoleRoute, explained
-from service.context import Context
+from service.data.context import Context
+from service.data.errors import Invalid, Problem, UnsupportedMediaType
+from service.data.media_types import CSV, GZIP, PARQUET
+from service.data.pagination import LARGEST_LIMIT, Paging
 from service.datasets import endpoints as api
 from service.datasets import uploads
 from service.datasets.endpoints import DatasetId
 from service.datasets.schemas import NewDataset, NewPrivateDataset, NewPublicDataset
 from service.dependencies import Pages, Services
-from service.errors import Invalid, Problem, UnsupportedMediaType
 from service.keys.schemas import Caller
-from service.pagination import LARGEST_LIMIT, Paging
 from service.populations import endpoints as populations
 
 router = APIRouter(prefix="/console/datasets", route_class=ConsoleRoute)
@@ -29,9 +30,9 @@ router = APIRouter(prefix="/console/datasets", route_class=ConsoleRoute)
 _DATASET: TypeAdapter[NewPrivateDataset | NewPublicDataset] = TypeAdapter(NewDataset)
 # What a browser says about a file depends on the programs that are installed; its name does not.
 _MEDIA_TYPES = {
-    ".csv": uploads.CSV,
-    ".csv.gz": uploads.GZIP,
-    ".parquet": uploads.PARQUET,
+    ".csv": CSV,
+    ".csv.gz": GZIP,
+    ".parquet": PARQUET,
 }
 _EDITING = ("add", "remove", "to_json", "to_rows", "update")
 

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
 
 from service.bodies import MAX_FORM_FIELDS, SMALL
-from service.errors import FieldError, IdempotencyKeyReused, Invalid, Problem
+from service.data.errors import FieldError, IdempotencyKeyReused, Invalid, Problem
 from service.idempotency import LONGEST_KEY
 
 Body = TypeVar("Body")

@@ -10,11 +10,11 @@ from service.console.access import Admin, Posted
 from service.console.forms import Form, given, validated
 from service.console.pages import page
 from service.console.route import ConsoleRoute, explained
+from service.data.pagination import Paging
 from service.dependencies import Pages, Services
 from service.keys import endpoints as api
 from service.keys.endpoints import KeyId
 from service.keys.schemas import NewKey
-from service.pagination import Paging
 
 router = APIRouter(prefix="/console/keys", route_class=ConsoleRoute)
 

@@ -7,7 +7,7 @@ from fastapi import Request
 from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from service.errors import Invalid
+from service.data.errors import Invalid
 
 _LONGEST_FIELD = 1000
 _MOST_FIELDS = 20

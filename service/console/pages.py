@@ -22,7 +22,7 @@ from service.console.words import (
     describe_settings,
     describe_workload,
 )
-from service.errors import Problem
+from service.data.errors import Problem
 
 _HERE = Path(__file__).parent
 _CODE = re.compile(r"`([^`]+)`")

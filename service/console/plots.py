@@ -9,10 +9,10 @@ from itertools import groupby
 from uuid import UUID
 
 from scrim.spec.schema import Schema
-from service.context import Context
-from service.errors import NotFound
-from service.releases import repository
-from service.releases.artifacts import read_artifact
+from service.data import releases
+from service.data.artifacts import read_artifact
+from service.data.context import Context
+from service.data.errors import NotFound
 from service.releases.schemas import ModelAnswer
 
 ANSWERS = "answers.csv"
@@ -48,7 +48,7 @@ def read_answers(context: Context, release_id: UUID) -> list[ModelAnswer]:
     """The first released answers; none where a release has no such file."""
     with context.transaction() as work:
         try:
-            artifact = repository.artifact(work.session, release_id, ANSWERS)
+            artifact = releases.artifact(work.session, release_id, ANSWERS)
         except NotFound:
             return []
     end = min(artifact.size, LARGEST_READ)

@@ -11,11 +11,11 @@ from service.console.access import Admin, AnyVisitor, Curator, Posted
 from service.console.forms import Form, given, number, repeat_key, validated
 from service.console.pages import page
 from service.console.route import ConsoleRoute, explained
-from service.context import Context
+from service.data.context import Context
+from service.data.pagination import Paging
 from service.dependencies import Pages, PopulationId, Services
 from service.keys.schemas import Caller
 from service.ledger import endpoints as ledger
-from service.pagination import Paging
 from service.populations import endpoints as api
 
 router = APIRouter(prefix="/console/populations", route_class=ConsoleRoute)

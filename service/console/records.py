@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session as DatabaseSession
 
 from service.console.sessions import Session
-from service.models import ConsoleSession
+from service.data.models import ConsoleSession
 
 
 def add(database: DatabaseSession, session: Session, key_id: UUID) -> None:

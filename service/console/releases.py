@@ -8,34 +8,28 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from pydantic import TypeAdapter
 
+from scrim.spec.question import MAX_SAMPLE_ROWS, Question, SampleRequest
 from scrim.spec.schema import Schema
 from service.console import plots, release_form
 from service.console.access import Admin, Analyst, Curator, Posted, Reader
 from service.console.forms import Form, number, repeat_key, validated
 from service.console.pages import page
 from service.console.route import ConsoleRoute, explained
-from service.context import Context
+from service.data import datasets as dataset_rows
+from service.data import releases
+from service.data.context import Context
+from service.data.declared import schema_of
+from service.data.errors import ArtifactDamaged, Problem
+from service.data.pagination import LARGEST_LIMIT, Paging
+from service.data.progress import FINAL_STATES
 from service.datasets import endpoints as datasets
-from service.datasets import repository as dataset_rows
-from service.datasets.schemas import schema_of
 from service.dependencies import Pages, Services
-from service.errors import ArtifactDamaged, Problem
 from service.keys.schemas import Caller
-from service.pagination import LARGEST_LIMIT, Paging
 from service.populations import endpoints as populations
 from service.releases import endpoints as api
-from service.releases import repository as releases
 from service.releases.endpoints import ArtifactName, Feed, ReleaseId
-from service.releases.progress import FINAL_STATES
 from service.releases.resumption import is_resumable
-from service.releases.schemas import (
-    MAX_SAMPLE_ROWS,
-    ModelAnswer,
-    ModelAnswers,
-    Question,
-    ReleaseView,
-    SampleRequest,
-)
+from service.releases.schemas import ModelAnswer, ModelAnswers, ReleaseView
 
 router = APIRouter(prefix="/console/releases", route_class=ConsoleRoute)
 

@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 
 from service.console.access import SignInNeeded
 from service.console.pages import page
-from service.errors import Problem
+from service.data.errors import Problem
 from service.problems import answer_to
 
 HEADERS = {

@@ -16,7 +16,7 @@ from service.console import (
 from service.console.access import AnyVisitor
 from service.console.pages import MEDIA_TYPES, environment, static_files
 from service.console.route import ConsoleRoute
-from service.errors import NotFound
+from service.data.errors import NotFound
 
 # Pages are no part of the API's contract.
 router = APIRouter(include_in_schema=False)

@@ -9,8 +9,8 @@ from service.console import records, sessions
 from service.console.access import AnyVisitor, CurrentSession, Posted
 from service.console.pages import page
 from service.console.route import SIGN_IN, ConsoleRoute, explained
+from service.data.errors import Unauthorized
 from service.dependencies import Services
-from service.errors import Unauthorized
 from service.keys.access import admit
 from service.keys.service import find_key
 

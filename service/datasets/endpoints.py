@@ -6,13 +6,16 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
 from service.bodies import UNLIMITED, allow_body
-from service.context import Context
-from service.datasets import repository, service, uploads
-from service.datasets.schemas import DatasetSummary, DatasetView, NewDataset, TableName
+from service.data import datasets
+from service.data.context import Context
+from service.data.declared import TableName
+from service.data.errors import TooLarge
+from service.data.media_types import CSV, GZIP, PARQUET
+from service.data.pagination import Page
+from service.datasets import service, uploads
+from service.datasets.schemas import DatasetSummary, DatasetView, NewDataset
 from service.dependencies import OptionalKey, Pages, Services, attempt
-from service.errors import TooLarge
 from service.keys.access import Curator
-from service.pagination import Page
 from service.problems import documented
 from service.route import ApiRoute
 
@@ -31,7 +34,7 @@ DatasetId = Annotated[UUID, Path(description="The dataset's id.")]
 
 _BODIES = {
     media_type: {"schema": {"type": "string", "format": "binary"}}
-    for media_type in (uploads.CSV, uploads.GZIP, uploads.PARQUET)
+    for media_type in (CSV, GZIP, PARQUET)
 }
 
 
@@ -124,7 +127,7 @@ def delete(dataset_id: DatasetId, caller: Curator, context: Services) -> None:
 
 def _remove_objects(context: Context, dataset_id: UUID) -> None:
     try:
-        context.storage.delete_all(repository.object_prefix(dataset_id))
+        context.storage.delete_all(datasets.object_prefix(dataset_id))
     except Exception as error:
         # The key is gone, so nothing is readable; repeating the call removes the rest.
         context.log.warning("objects_left", dataset_id=dataset_id, error_type=type(error).__name__)

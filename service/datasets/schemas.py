@@ -4,29 +4,15 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Discriminator, Field, Tag, TypeAdapter
+from pydantic import Field
 
 from scrim.spec.base import Name, Spec, ToldApartBy
-from scrim.spec.schema import STORED, Columns, IdentifierColumn, Schema
-from scrim.spec.two_level import TwoLevelSchema
-from service.models import Dataset
-from service.views import View
+from scrim.spec.two_level import DeclaredSchema
+from service.data.declared import TableName
+from service.data.views import View
 
-TableName = Literal["rows", "groups", "individuals"]
 State = Literal["awaiting_content", "ingesting", "ready", "rejected", "deleted"]
 
-
-def _shape(value: Any) -> str:
-    if isinstance(value, dict):
-        return "two_level" if "groups" in value or "individuals" in value else "flat"
-    return "two_level" if isinstance(value, TwoLevelSchema) else "flat"
-
-
-DeclaredSchema = Annotated[
-    Annotated[Schema, Tag("flat")] | Annotated[TwoLevelSchema, Tag("two_level")],
-    Discriminator(_shape),
-]
-_SCHEMA: TypeAdapter[Schema | TwoLevelSchema] = TypeAdapter(DeclaredSchema)
 
 _EXAMPLE = {
     "columns": [
@@ -97,25 +83,3 @@ class DatasetView(DatasetSummary):
     """The schema, as it was declared."""
     missing_tables: list[TableName]
     """What must still be uploaded."""
-
-
-def schema_of(dataset: Dataset) -> Schema | TwoLevelSchema:
-    """The declared schema of a dataset. It was checked when it was declared, and never changes."""
-    return _SCHEMA.validate_python(dataset.declared_schema, context=STORED)
-
-
-def owners_in(schema: Schema | TwoLevelSchema) -> list[str]:
-    """The columns that may tell whose a row is; among individuals, beside the key of their group."""
-    if isinstance(schema, Schema):
-        return _identifiers(schema.columns)
-    own = schema.individuals
-    return [name for name in _identifiers(own.columns) if name != own.group_key]
-
-
-def _identifiers(columns: Columns) -> list[str]:
-    return [column.name for column in columns if isinstance(column, IdentifierColumn)]
-
-
-def tables_of(dataset: Dataset) -> tuple[TableName, ...]:
-    """The tables that must be uploaded for a dataset."""
-    return ("rows",) if _shape(dataset.declared_schema) == "flat" else ("groups", "individuals")

@@ -10,21 +10,19 @@ from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import TwoLevelSchema
-from service.crypto import new_data_key, wrap_key
-from service.datasets import repository
+from service.data import datasets, populations
+from service.data.crypto import new_data_key, wrap_key
+from service.data.declared import owners_in, tables_of
+from service.data.models import Dataset
+from service.data.pagination import Page, Paging, page_of
 from service.datasets.schemas import (
     DatasetSummary,
     DatasetView,
     NewPrivateDataset,
     NewPublicDataset,
-    owners_in,
-    tables_of,
 )
 from service.idempotency import Attempt, claim_id
 from service.keys.schemas import Caller
-from service.models import Dataset
-from service.pagination import Page, Paging, page_of
-from service.populations import repository as populations
 from service.releases.cancellation import cancel_all_of
 
 HIDDEN_REASON = "only the key that declared this dataset sees why it was rejected"
@@ -60,13 +58,13 @@ def create(
 
 def show(session: Session, dataset_id: UUID, caller: Caller) -> DatasetView:
     """One dataset, with what the caller may know of it."""
-    return view_of(session, repository.get(session, dataset_id), caller)
+    return view_of(session, datasets.get(session, dataset_id), caller)
 
 
 def list_page(session: Session, paging: Paging, caller: Caller) -> Page[DatasetSummary]:
     """A page of datasets, with what the caller may know of them."""
     return page_of(
-        repository.page(session, paging), paging, lambda dataset: _summary(dataset, caller)
+        datasets.page(session, paging), paging, lambda dataset: _summary(dataset, caller)
     )
 
 
@@ -76,13 +74,13 @@ def delete(session: Session, dataset_id: UUID) -> None:
     Spending stays with the population. The objects are removed after the commit; without the key
     they are unreadable anyway.
     """
-    dataset = repository.lock(session, dataset_id)
+    dataset = datasets.lock(session, dataset_id)
     if dataset.state == "deleted":
         return
     dataset.state, dataset.wrapped_key, dataset.lease_until = "deleted", None, None
     # Whoever is ingesting it now has lost the lease.
     dataset.lease_epoch += 1
-    repository.forget_uploads(session, dataset_id)
+    datasets.forget_uploads(session, dataset_id)
     session.flush()
     cancel_all_of(session, dataset_id)
 
@@ -91,7 +89,7 @@ def view_of(session: Session, dataset: Dataset, caller: Caller) -> DatasetView:
     """A dataset, with what the caller may know of it."""
     missing: list[str] = []
     if dataset.state == "awaiting_content":
-        arrived = {upload.table_name for upload in repository.uploads(session, dataset.id)}
+        arrived = {upload.table_name for upload in datasets.uploads(session, dataset.id)}
         missing = [name for name in tables_of(dataset) if name not in arrived]
     return DatasetView(
         **_summary(dataset, caller).model_dump(),

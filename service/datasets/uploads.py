@@ -8,19 +8,17 @@ from uuid import UUID, uuid4
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
-from service.context import Context
-from service.crypto import encrypt_stream, unwrap_key, upload_purpose
-from service.datasets import repository
-from service.datasets.schemas import DatasetView, TableName, tables_of
+from service.data import datasets
+from service.data.context import Context
+from service.data.crypto import encrypt_stream, unwrap_key, upload_purpose
+from service.data.declared import TableName, tables_of
+from service.data.errors import Conflict, FieldError, Invalid, TooLarge, UnsupportedMediaType
+from service.data.media_types import CSV, GZIP, PARQUET
+from service.data.models import Dataset, Upload
+from service.data.task_queue import INGEST
+from service.datasets.schemas import DatasetView
 from service.datasets.service import view_of
-from service.doorbell import INGEST
-from service.errors import Conflict, FieldError, Invalid, TooLarge, UnsupportedMediaType
 from service.keys.schemas import Caller
-from service.models import Dataset, Upload
-
-CSV = "text/csv"
-GZIP = "application/gzip"
-PARQUET = "application/vnd.apache.parquet"
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ async def receive(
 
 def _open_target(context: Context, dataset_id: UUID, table: TableName | None) -> _Target:
     with context.transaction() as work:
-        dataset = repository.get(work.session, dataset_id)
+        dataset = datasets.get(work.session, dataset_id)
         wrapped = _awaiting(dataset)
         wanted = tables_of(dataset)
     if table is None and len(wanted) == 1:
@@ -105,7 +103,7 @@ def _open_target(context: Context, dataset_id: UUID, table: TableName | None) ->
         dataset_id=dataset_id,
         table=table,
         # A name of its own: two uploads of the same table never write to the same object.
-        object_key=f"{repository.object_prefix(dataset_id)}/uploads/{uuid4().hex}",
+        object_key=f"{datasets.object_prefix(dataset_id)}/uploads/{uuid4().hex}",
         data_key=unwrap_key(wrapped, dataset_id, master_key=context.settings.master_key_bytes),
     )
 
@@ -113,7 +111,7 @@ def _open_target(context: Context, dataset_id: UUID, table: TableName | None) ->
 def _record(context: Context, upload: Upload, caller: Caller) -> DatasetView:
     with context.transaction() as work:
         # Locked, so that of two last tables that arrive together one finds the dataset complete.
-        dataset = repository.lock(work.session, upload.dataset_id)
+        dataset = datasets.lock(work.session, upload.dataset_id)
         _awaiting(dataset)
         replaced = _replace(work.session, upload)
         if replaced is not None:
@@ -144,7 +142,7 @@ def _replace(session: Session, upload: Upload) -> str | None:
 def _content_hash(session: Session, dataset: Dataset) -> bytes:
     """Pins what was uploaded. Made of encrypted objects, so it tells nothing about the rows."""
     digest = hashlib.sha256(b"scrim-content-1\n")
-    for upload in repository.uploads(session, dataset.id):
+    for upload in datasets.uploads(session, dataset.id):
         digest.update(f"{upload.table_name} {upload.media_type} {upload.sha256.hex()}\n".encode())
     return digest.digest()
 

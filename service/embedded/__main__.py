@@ -16,11 +16,11 @@ from pathlib import Path
 from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.crypto import CryptoError
+from service.data.crypto import CryptoError
+from service.data.ledger.errors import LedgerError
 from service.embedded.errors import EmbeddedError
 from service.embedded.stack import RunningStack, Stack
 from service.embedded.supervisor import Supervisor
-from service.ledger.errors import LedgerError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.embedded import tether
+from service.data import parent_death
 from service.embedded.errors import EmbeddedError, StartFailedError
 
 POLL_SECONDS = 0.01
@@ -189,7 +189,7 @@ def _tethered(argv: Sequence[str], account: Account, death_signal: signal.Signal
     if sys.platform != "linux":
         return list(argv)
     identifiers = (os.getpid(), int(death_signal), account.uid, account.gid)
-    return [sys.executable, "-I", "-S", tether.__file__, *map(str, identifiers), *argv]
+    return [sys.executable, "-I", "-S", parent_death.__file__, *map(str, identifiers), *argv]
 
 
 def _require_main_thread() -> None:

@@ -21,19 +21,19 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import OperationalError
 
-from service.config import KEY_BYTES, Settings
-from service.db import APP_ROLE, enable_app_login, migrate, open_engine
+from service.data.config import KEY_BYTES, Settings
+from service.data.db import APP_ROLE, enable_app_login, migrate, open_engine
+from service.data.keys import lock_lasting_admins
+from service.data.ledger.anchor import advance_anchor
+from service.data.ledger.anchor_store import open_anchor_store
+from service.data.master_key import check_master_key
+from service.data.work import unit_of_work
 from service.embedded.errors import EmbeddedError
 from service.embedded.folder import make_private_folder
 from service.embedded.postgres import PostgresServer
 from service.embedded.supervisor import Command, Supervisor
 from service.embedded.valkey import ValkeyServer
-from service.keys.repository import lock_lasting_admins
 from service.keys.service import create_key
-from service.ledger.anchor import advance_anchor
-from service.ledger.anchor_store import open_anchor_store
-from service.master_key import check_master_key
-from service.work import unit_of_work
 
 # A job that is broken off is resumed at the next start, so there is no need to wait for its end.
 WORKER_GRACE_SECONDS = 10

@@ -11,9 +11,9 @@ from fastapi.security.base import SecurityBase
 from redis.exceptions import RedisError
 from sqlalchemy.orm import Session
 
-from service.context import Context
-from service.errors import ScopeMissing, TooManyRequests, Unauthorized
-from service.keys.repository import WorkingKey
+from service.data.context import Context
+from service.data.errors import ScopeMissing, TooManyRequests, Unauthorized
+from service.data.keys import WorkingKey
 from service.keys.schemas import Caller, Scope
 from service.keys.service import find_key
 

@@ -5,13 +5,13 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path
 
+from service.data import keys
+from service.data.models import ApiKey
+from service.data.pagination import Page, page_of
 from service.dependencies import Pages, Services
-from service.keys import repository
 from service.keys.access import Admin
 from service.keys.schemas import CreatedKey, KeyView, NewKey
 from service.keys.service import create_key, revoke_key
-from service.models import ApiKey
-from service.pagination import Page, page_of
 from service.route import ApiRoute
 
 router = APIRouter(prefix="/v1/keys", route_class=ApiRoute, tags=["keys"])
@@ -31,7 +31,7 @@ def create(body: NewKey, caller: Admin, context: Services) -> CreatedKey:
 def list_keys(caller: Admin, context: Services, paging: Pages) -> Page[KeyView]:
     """All API keys, the newest first, without their secrets."""
     with context.transaction() as work:
-        return page_of(repository.page(work.session, paging), paging, _view)
+        return page_of(keys.page(work.session, paging), paging, _view)
 
 
 @router.delete("/{key_id}", status_code=204, summary="Revoke a key")

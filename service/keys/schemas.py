@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import AwareDatetime, Field
 
 from scrim.spec.base import Name, Spec
-from service.views import View
+from service.data.views import View
 
 Scope = Literal["admin", "curator", "analyst"]
 SCOPES: tuple[Scope, ...] = ("admin", "curator", "analyst")

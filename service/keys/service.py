@@ -9,11 +9,11 @@ from uuid import UUID, uuid4
 
 from sqlalchemy.orm import Session
 
-from service.errors import Invalid, LastAdminKey, NotFound
-from service.keys import repository
-from service.keys.repository import WorkingKey
+from service.data import keys
+from service.data.errors import Invalid, LastAdminKey, NotFound
+from service.data.keys import WorkingKey
+from service.data.models import ApiKey
 from service.keys.schemas import Scope
-from service.models import ApiKey
 
 PREFIX = "scrim_"
 _SECRET_BYTES = 32
@@ -49,7 +49,7 @@ def find_key(session: Session, secret: str) -> WorkingKey | None:
     # 256 random bits need no slow hash. The prefix finds the row; the comparison of the digests
     # takes the same time wherever they differ.
     digest = _digest(secret)
-    for row in repository.find_by_prefix(session, secret[:_PREFIX_LENGTH]):
+    for row in keys.find_by_prefix(session, secret[:_PREFIX_LENGTH]):
         if hmac.compare_digest(row.secret_sha256, digest):
             return row
     return None
@@ -57,8 +57,8 @@ def find_key(session: Session, secret: str) -> WorkingKey | None:
 
 def revoke_key(session: Session, key_id: UUID) -> None:
     """End a key. The last admin key that does not expire stays, or nobody could make another."""
-    lasting = repository.lock_lasting_admins(session)
-    row = repository.get(session, key_id)
+    lasting = keys.lock_lasting_admins(session)
+    row = keys.get(session, key_id)
     if row is None:
         raise NotFound("there is no such key")
     if [admin.id for admin in lasting] == [key_id]:

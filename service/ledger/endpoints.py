@@ -8,15 +8,15 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from scrim.spec.budget import rho_of_units
+from service.data.ledger import repository
+from service.data.ledger.chain import verify_chain
+from service.data.ledger.records import AuditEntry
+from service.data.pagination import Page, encode_cursor
+from service.data.populations import get as get_population
+from service.data.views import View
 from service.dependencies import Pages, PopulationId, Services
 from service.keys.access import Curator
-from service.ledger import repository
-from service.ledger.chain import verify_chain
-from service.ledger.records import AuditEntry
-from service.pagination import Page, encode_cursor
-from service.populations.repository import get as get_population
 from service.route import ApiRoute
-from service.views import View
 
 router = APIRouter(
     prefix="/v1/populations/{population_id}/ledger", route_class=ApiRoute, tags=["ledger"]

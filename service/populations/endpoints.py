@@ -3,9 +3,9 @@
 from fastapi import APIRouter, Request, Response
 
 from scrim.spec.population import Population
+from service.data.pagination import Page
 from service.dependencies import OptionalKey, Pages, PopulationId, Services, attempt
 from service.keys.access import Admin, AnyKey
-from service.pagination import Page
 from service.populations import service
 from service.populations.schemas import PopulationView
 from service.route import ApiRoute

@@ -7,9 +7,9 @@ from uuid import UUID
 from pydantic import Field
 
 from scrim.spec.budget import Budget, epsilon_of_units, rho_of_units
-from service.ledger.records import Account
-from service.populations.repository import ShownPopulation
-from service.views import View
+from service.data.ledger.records import Account
+from service.data.populations import ShownPopulation
+from service.data.views import View
 
 
 class BudgetView(View):

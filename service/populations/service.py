@@ -9,12 +9,12 @@ from sqlalchemy.orm import Session
 from scrim.spec.budget import Budget
 from scrim.spec.errors import SpecError
 from scrim.spec.population import Population
+from service.data import populations
+from service.data.ledger import repository as ledger
+from service.data.models import PopulationRow
+from service.data.pagination import Page, Paging, page_of
+from service.data.populations import ShownPopulation
 from service.idempotency import Attempt, claim_id
-from service.ledger import repository as ledger
-from service.models import PopulationRow
-from service.pagination import Page, Paging, page_of
-from service.populations import repository
-from service.populations.repository import ShownPopulation
 from service.populations.schemas import PopulationView
 
 _DELTA_UNITS = 10**18
@@ -48,7 +48,7 @@ def create(session: Session, body: Population, attempt: Attempt) -> PopulationVi
 
 def show(session: Session, population_id: UUID, *, is_live: bool) -> PopulationView:
     """One population with its budget: now, or as of the last midnight."""
-    population = repository.shown(session, population_id)
+    population = populations.shown(session, population_id)
     return _view(session, population, as_of=None if is_live else ledger.last_midnight(session))
 
 
@@ -59,7 +59,7 @@ def change_cap(
 
     The cap is a promise to the protected people, so raising it breaks one: the caller must mean it.
     """
-    row = repository.get(session, population_id)
+    row = populations.get(session, population_id)
     cap_units = _cap_units(cap, row.delta)
     if cap_units > ledger.account(session, population_id).cap_units and not may_rise:
         raise SpecError("this cap is higher than the one promised so far")
@@ -71,7 +71,7 @@ def list_page(session: Session, paging: Paging, *, is_live: bool) -> Page[Popula
     """A page of populations with their budgets: now, or as of the last midnight."""
     as_of = None if is_live else ledger.last_midnight(session)
     return page_of(
-        repository.page(session, paging), paging, lambda each: _view(session, each, as_of=as_of)
+        populations.page(session, paging), paging, lambda each: _view(session, each, as_of=as_of)
     )
 
 

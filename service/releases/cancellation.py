@@ -4,29 +4,29 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from service.errors import Conflict
-from service.ledger import repository as ledger
-from service.ledger.errors import LeaseHeld
-from service.releases import repository
-from service.releases.progress import change_state
+from service.data import releases
+from service.data.errors import Conflict
+from service.data.ledger import repository as ledger
+from service.data.ledger.errors import LeaseHeld
+from service.data.progress import change_state
 
 
 def cancel(session: Session, release_id: UUID) -> None:
     """Cancel a release; what it has not spent returns to the population."""
-    if repository.get(session, release_id).state in {"succeeded", "failed"}:
+    if releases.get(session, release_id).state in {"succeeded", "failed"}:
         raise Conflict("the release has ended already; what it spent stays spent")
     _cancel(session, release_id)
 
 
 def cancel_all_of(session: Session, dataset_id: UUID) -> None:
     """Cancel every unfinished release of a dataset."""
-    for release_id in repository.unfinished_of(session, dataset_id):
+    for release_id in releases.unfinished_of(session, dataset_id):
         _cancel(session, release_id)
 
 
 def _cancel(session: Session, release_id: UUID) -> None:
     is_held = not _close_reservation(session, release_id)
-    release = repository.lock(session, release_id)
+    release = releases.lock(session, release_id)
     if release.state not in {"queued", "running"}:
         return
     # A dry run has no lease: once it runs, it must be told.
@@ -39,7 +39,7 @@ def _cancel(session: Session, release_id: UUID) -> None:
 
 def _close_reservation(session: Session, release_id: UUID) -> bool:
     """Give the unspent rest back, unless a worker holds the lease."""
-    if repository.get(session, release_id).dry_run:
+    if releases.get(session, release_id).dry_run:
         return True
     try:
         # The database's refusal would otherwise end the whole transaction.

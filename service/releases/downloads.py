@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 
-from service.context import Context
-from service.errors import RangeNotSatisfiable
-from service.models import Artifact
-from service.releases.artifacts import send_artifact
+from service.data.artifacts import send_artifact
+from service.data.context import Context
+from service.data.errors import RangeNotSatisfiable
+from service.data.models import Artifact
 
 _ONE_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 

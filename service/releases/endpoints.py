@@ -8,24 +8,19 @@ from fastapi import APIRouter, Body, Depends, Header, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
 from scrim.spec.catalogue import CatalogueEntry, catalogue
+from scrim.spec.question import Question, SampleRequest
 from scrim.spec.release import ReleaseRequest
 from service.bodies import MEBIBYTE
+from service.data import releases
+from service.data.pagination import Page
 from service.dependencies import Pages, RequiredKey, Services, attempt
 from service.keys.access import Admin, Analyst, AnyKey, Curator, Reader
-from service.pagination import Page
 from service.problems import documented
-from service.releases import events, questions, repository, service
+from service.releases import events, questions, service
 from service.releases.cancellation import cancel as cancel_release
 from service.releases.downloads import Conditions, download
 from service.releases.resumption import resume as resume_release
-from service.releases.schemas import (
-    EXAMPLE,
-    ModelAnswers,
-    Preview,
-    Question,
-    ReleaseView,
-    SampleRequest,
-)
+from service.releases.schemas import EXAMPLE, ModelAnswers, Preview, ReleaseView
 from service.route import ApiRoute
 
 
@@ -201,7 +196,7 @@ def get_artifact(
     """Download an artifact, whole or in part."""
     with context.transaction() as work:
         service.find_visible(work.session, release_id, caller)
-        artifact = repository.artifact(work.session, release_id, name)
+        artifact = releases.artifact(work.session, release_id, name)
     return download(context, artifact, Conditions(if_none_match, range_, if_range))
 
 

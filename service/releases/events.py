@@ -18,12 +18,12 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from service.context import Context
-from service.errors import TooManyStreams
-from service.models import ReleaseEvent, ReleaseRow
-from service.releases import repository
-from service.releases.progress import FINAL_STATES
-from service.views import day_of
+from service.data import releases
+from service.data.context import Context
+from service.data.errors import TooManyStreams
+from service.data.models import ReleaseEvent, ReleaseRow
+from service.data.progress import FINAL_STATES
+from service.data.views import day_of
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -131,8 +131,8 @@ class EventFeed:
         """What came after the given numbers, by release."""
         with self._context.transaction() as work:
             # The states first: an event that comes after them is found by the next look.
-            states = repository.states(work.session, watched)
-            events = repository.events_after(work.session, watched)
+            states = releases.states(work.session, watched)
+            events = releases.events_after(work.session, watched)
         return {
             release_id: _News(events[release_id], is_last=_is_last(state, events[release_id]))
             for release_id, state in states.items()
@@ -181,7 +181,7 @@ def final_event(release: ReleaseRow, *, after: int) -> Response:
 def _is_last(state: str, events: Sequence[ReleaseEvent]) -> bool:
     """Whether nothing comes after these events of a release that was in this state before them."""
     if state in FINAL_STATES:
-        return len(events) < repository.MOST_EVENTS
+        return len(events) < releases.MOST_EVENTS
     return bool(events) and events[-1].payload.get("state") in FINAL_STATES
 
 

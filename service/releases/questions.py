@@ -7,25 +7,19 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
 from scrim.spec.errors import SpecError
+from scrim.spec.question import MAX_SAMPLE_ROWS, Question, SampleRequest
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import expand
-from service.context import Context
-from service.datasets import repository as datasets
-from service.datasets.schemas import schema_of
-from service.doorbell import ANSWER, SAMPLE
-from service.errors import FieldError, Invalid, ReleaseNotFinished
+from service.data import datasets, populations
+from service.data.context import Context
+from service.data.declared import schema_of
+from service.data.errors import FieldError, Invalid, ReleaseNotFinished
+from service.data.models import ReleaseRow
+from service.data.task_queue import ANSWER, SAMPLE
 from service.keys.schemas import Caller
-from service.models import ReleaseRow
-from service.populations import repository as populations
-from service.releases.schemas import (
-    MAX_ANSWERS,
-    MAX_SAMPLE_ROWS,
-    ModelAnswers,
-    Question,
-    SampleRequest,
-)
+from service.releases.schemas import MAX_ANSWERS, ModelAnswers
 from service.releases.service import find_visible
 from synth.planning.plan import refuse_types, refuse_unreadable
 from synth.planning.subject import Subject, subject_of

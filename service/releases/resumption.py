@@ -6,15 +6,14 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from scrim.spec.budget import rho_of_units
-from service.datasets import repository as datasets
-from service.doorbell import RUN, Doorbell
-from service.errors import Conflict, DatasetNotReady
-from service.ledger import repository as ledger
-from service.ledger.errors import BudgetExhausted
-from service.models import ReleaseRow
-from service.releases import repository
-from service.releases.progress import change_state
-from service.work import UnitOfWork
+from service.data import datasets, releases
+from service.data.errors import Conflict, DatasetNotReady
+from service.data.ledger import repository as ledger
+from service.data.ledger.errors import BudgetExhausted
+from service.data.models import ReleaseRow
+from service.data.progress import change_state
+from service.data.task_queue import RUN, Doorbell
+from service.data.work import UnitOfWork
 
 RESUMABLE = frozenset(
     f"/problems/{kind}"
@@ -26,12 +25,12 @@ RESUMABLE = frozenset(
 def resume(work: UnitOfWork, release_id: UUID, doorbell: Doorbell) -> None:
     """Queue a failed release again. What its journal holds is not charged a second time."""
     session = work.session
-    found = repository.get(session, release_id)
+    found = releases.get(session, release_id)
     _refuse_others(found)
     _require_rows(session, found)
     if not found.dry_run:
         _reopen(session, found)
-    release = repository.lock(session, release_id)
+    release = releases.lock(session, release_id)
     # It may have been resumed between the first look and the lock.
     _refuse_others(release)
     release.error, release.finished_at, release.cancel_requested = None, None, False

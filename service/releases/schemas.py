@@ -7,22 +7,18 @@ from uuid import UUID
 
 from pydantic import Field
 
-from scrim.spec.base import Spec
 from scrim.spec.budget import epsilon_of_units, rho_of_units
 from scrim.spec.choice import Choice
 from scrim.spec.two_level import LevelTable
-from scrim.spec.workload import Workload
-from service.ledger.records import Account
-from service.releases.repository import ShownRelease
-from service.views import View, day_of
+from service.data.ledger.records import Account
+from service.data.releases import ShownRelease
+from service.data.views import View, day_of
 from synth.planning.choice import Resolved
 from synth.planning.forecast import Forecast
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
-MAX_SAMPLE_ROWS = 100_000
-"""More rows than this belong into a release, not into an answer."""
 MAX_ANSWERS = 100_000
-"""More queries than this, too."""
+"""More queries than this belong into a release, not into an answer."""
 
 EXAMPLE = {
     "dataset_id": "7d0f6f0e-9f0c-4a4e-8a53-0d6f6b1b2a11",
@@ -195,21 +191,6 @@ class Preview(View):
             ],
             warnings=[*([short] if units > left else []), *forecast.warnings, *warnings],
         )
-
-
-class Question(Spec):
-    """Questions to a released model."""
-
-    workload: Workload
-    """What is asked: at most 100,000 queries, where each cell of a marginal is one."""
-
-
-class SampleRequest(Spec):
-    """Rows to be drawn from a released model."""
-
-    rows: Annotated[int, Field(ge=1, le=MAX_SAMPLE_ROWS, examples=[1000])]
-    """How many; groups, where groups of individuals were released, each with as many rows as it has
-    individuals."""
 
 
 class ModelAnswer(View):

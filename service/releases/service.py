@@ -11,22 +11,21 @@ from scrim.spec.budget import rho_of_units
 from scrim.spec.errors import SpecError
 from scrim.spec.release import ReleaseRequest
 from scrim.spec.schema import Schema
-from service.config import Settings
-from service.datasets import repository as datasets
-from service.datasets.schemas import schema_of
-from service.doorbell import RUN, Doorbell
-from service.errors import DatasetNotReady, NotFound, QueueFull
-from service.idempotency import Attempt, canonical_sha256, claim_id
+from service.data import datasets, populations, releases
+from service.data.canonical import canonical_sha256
+from service.data.config import Settings
+from service.data.declared import schema_of
+from service.data.errors import DatasetNotReady, NotFound, QueueFull
+from service.data.ledger import repository as ledger
+from service.data.ledger.errors import BudgetExhausted
+from service.data.models import Dataset, PopulationRow, ReleaseRow
+from service.data.pagination import Page, Paging, page_of
+from service.data.releases import ShownRelease
+from service.data.task_queue import RUN, Doorbell
+from service.data.work import UnitOfWork
+from service.idempotency import Attempt, claim_id
 from service.keys.schemas import Caller
-from service.ledger import repository as ledger
-from service.ledger.errors import BudgetExhausted
-from service.models import Dataset, PopulationRow, ReleaseRow
-from service.pagination import Page, Paging, page_of
-from service.populations import repository as populations
-from service.releases import repository
-from service.releases.repository import ShownRelease
 from service.releases.schemas import Preview, ReleaseView
-from service.work import UnitOfWork
 from synth.planning.choice import Resolved, resolve
 from synth.planning.forecast import forecast
 from synth.planning.subject import Subject, subject_of
@@ -101,28 +100,28 @@ def create(
         _reserve(session, release, named)
     session.add(release)
     session.flush()
-    repository.add_event(session, release, "state", {"state": release.state})
+    releases.add_event(session, release, "state", {"state": release.state})
     work.after_commit(lambda: doorbell.ring(RUN, str(release_id)))
     return view_of(session, release_id)
 
 
 def publish(session: Session, release_id: UUID) -> ReleaseView:
     """Let analysts see a release, as soon as it has succeeded."""
-    release = repository.lock(session, release_id)
+    release = releases.lock(session, release_id)
     release.published = True
     return view_of(session, release_id)
 
 
 def find_visible(session: Session, release_id: UUID, caller: Caller) -> ReleaseRow:
     """A release that the caller may see; to an analyst, others do not exist."""
-    release = repository.get(session, release_id)
+    release = releases.get(session, release_id)
     _refuse_hidden(release, caller)
     return release
 
 
 def show(session: Session, release_id: UUID, caller: Caller) -> ReleaseView:
     """A release that the caller may see, with what the caller may know of it."""
-    release = repository.shown(session, release_id)
+    release = releases.shown(session, release_id)
     _refuse_hidden(release, caller)
     return shown_to(caller, ReleaseView.of(release))
 
@@ -130,13 +129,13 @@ def show(session: Session, release_id: UUID, caller: Caller) -> ReleaseView:
 def view_of(session: Session, release_id: UUID) -> ReleaseView:
     """A release as this transaction has changed it, for those who may see the rows."""
     session.flush()
-    return ReleaseView.of(repository.shown(session, release_id))
+    return ReleaseView.of(releases.shown(session, release_id))
 
 
 def list_page(session: Session, paging: Paging, caller: Caller) -> Page[ReleaseView]:
     """A page of the releases that the caller may see."""
-    releases = repository.page(session, paging, public_only=not caller.is_curator)
-    return page_of(releases, paging, lambda each: shown_to(caller, ReleaseView.of(each)))
+    found = releases.page(session, paging, public_only=not caller.is_curator)
+    return page_of(found, paging, lambda each: shown_to(caller, ReleaseView.of(each)))
 
 
 def shown_to(caller: Caller, view: ReleaseView) -> ReleaseView:
@@ -145,7 +144,7 @@ def shown_to(caller: Caller, view: ReleaseView) -> ReleaseView:
 
 
 def _refuse_hidden(release: ReleaseRow | ShownRelease, caller: Caller) -> None:
-    if not caller.is_curator and not repository.is_public(release):
+    if not caller.is_curator and not releases.is_public(release):
         raise NotFound("there is no such release")
 
 
@@ -226,7 +225,7 @@ def _require_ready(named: _Named, *, dry_run: bool) -> None:
 def _require_room(session: Session, key_id: UUID, settings: Settings, *, dry_run: bool) -> None:
     """Raise QueueFull if the key has as many releases of this kind in the queue as it may."""
     most = settings.max_queued_dry_runs if dry_run else settings.max_queued_releases
-    queued = repository.queued_by(session, key_id, dry_run=dry_run)
+    queued = releases.queued_by(session, key_id, dry_run=dry_run)
     if queued >= most:
         kind = "dry runs" if dry_run else "releases"
         raise QueueFull(

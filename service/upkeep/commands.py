@@ -4,10 +4,10 @@ import sys
 from uuid import UUID
 
 from scrim.spec.budget import Budget
-from service.config import Settings
-from service.context import Context, open_context
-from service.ledger.errors import AnchorMissing
-from service.logging import build_logger
+from service.data.config import Settings
+from service.data.context import Context, open_context
+from service.data.ledger.errors import AnchorMissing
+from service.data.logging import build_logger
 from service.populations import service as populations
 from service.upkeep.restoration import Loss, close_population, find_losses, replace_anchor
 from service.upkeep.rotation import (

@@ -13,11 +13,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from service.context import Context
-from service.ledger import repository as ledger
-from service.ledger.anchor import ANCHOR_LOCK, ChainHead, read_heads, seal, unseal
-from service.ledger.errors import AnchorMissing
-from service.releases import progress
+from service.data import progress
+from service.data.context import Context
+from service.data.ledger import repository as ledger
+from service.data.ledger.anchor import ANCHOR_LOCK, ChainHead, read_heads, seal, unseal
+from service.data.ledger.errors import AnchorMissing
 
 
 @dataclass(frozen=True)

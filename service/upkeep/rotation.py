@@ -3,12 +3,12 @@
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy.orm import Session
 
-from service.config import Key, Settings, decode_key
-from service.context import Context
-from service.crypto import Unreadable, unwrap_key, wrap_key
-from service.datasets import repository
-from service.master_key import NO_DATASET
-from service.models import Dataset, MasterKeyCheck
+from service.data import datasets
+from service.data.config import Key, Settings, decode_key
+from service.data.context import Context
+from service.data.crypto import Unreadable, unwrap_key, wrap_key
+from service.data.master_key import NO_DATASET
+from service.data.models import Dataset, MasterKeyCheck
 from service.upkeep.restoration import replace_anchor
 
 
@@ -45,8 +45,8 @@ def rewrap_data_keys(session: Session, *, old: bytes, new: bytes) -> int:
     known = session.get(MasterKeyCheck, NO_DATASET, with_for_update=True)
     if known is not None:
         _rewrap(known, old=old, new=new)
-    datasets = repository.lock_all_with_keys(session)
-    rewrapped = sum(_rewrap(dataset, old=old, new=new) for dataset in datasets)
+    found = datasets.lock_all_with_keys(session)
+    rewrapped = sum(_rewrap(dataset, old=old, new=new) for dataset in found)
     session.flush()
     return rewrapped
 

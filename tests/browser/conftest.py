@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from service.doorbell import QUEUES
+from service.data.task_queue import QUEUES
 from service.embedded import PostgresServer, ValkeyServer
 from service.keys.schemas import Scope
 from service.keys.service import create_key

@@ -10,7 +10,7 @@ import psycopg
 from sqlalchemy import make_url
 
 from scrim.spec.budget import Budget
-from service.config import Settings
+from service.data.config import Settings
 from service.embedded import PostgresServer, ValkeyServer
 from service.embedded.binaries import find_postgres
 from service.embedded.postgres import DATABASE

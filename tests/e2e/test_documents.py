@@ -17,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from scrim.spec.release import ReleaseRequest, ReleaseSpec
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import TwoLevelSchema
-from service.errors import Problem
+from service.data.errors import Problem
 from tests.documents import DOCUMENTS, NOTEBOOKS, ROOT, Block, blocks, cells, name_of
 from tests.e2e.installation import operating
 from tests.e2e.left_behind import LEFT_BEHIND

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import make_url
 
 from scrim.stack import find_free_port, stack_command
-from service.db import APP_ROLE
+from service.data.db import APP_ROLE
 from service.embedded import PostgresServer, ValkeyServer
 from tests.e2e.support import Up, environment, is_alive, running, scratch, wait_until
 from tests.patience import PATIENCE

@@ -180,7 +180,7 @@ MUTANTS = (
     ),
     Mutant(
         "ledger: a database that is behind its anchor is used",
-        "service/ledger/anchor.py",
+        "service/data/ledger/anchor.py",
         "    for head in anchored:\n        if hashes",
         "    for head in anchored[:0]:\n        if hashes",
         ("tests/service/ledger/test_anchor.py::test_old_backup_is_refused",),

@@ -22,7 +22,7 @@ MUTANTS = (
     ),
     Mutant(
         "the balance of a midnight has what was charged since",
-        "service/ledger/repository.py",
+        "service/data/ledger/repository.py",
         "a.spent_units - total.charged - under_way.charged AS bigint",
         "a.spent_units - under_way.charged AS bigint",
         ("tests/service/ledger/test_repository.py::test_balance_at_every_moment_of_the_past",),
@@ -75,7 +75,7 @@ MUTANTS = (
     ),
     Mutant(
         "the balance of a midnight tells what a running job had spent",
-        "service/ledger/repository.py",
+        "service/data/ledger/repository.py",
         "a.spent_units - total.charged - under_way.charged AS bigint",
         "a.spent_units - total.charged AS bigint",
         ("tests/service/ledger/test_repository.py::test_balance_at_every_moment_of_the_past",),

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from service import content as module
-from service.content import CheckedContent, DamagedContent
-from service.storage import ObjectVersion, Storage, StoredContent, open_storage
+from service.data import content as module
+from service.data.content import CheckedContent, DamagedContent
+from service.data.storage import ObjectVersion, Storage, StoredContent, open_storage
 from tests.s3 import create_bucket, running_s3, s3_settings
 
 CONTENT = bytes(range(256)) * 10

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.crypto import (
+from service.data.crypto import (
     CHUNK_BYTES,
     Unreadable,
     decrypt_pieces,

@@ -14,7 +14,7 @@ from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Block, Marginals, TreeBlock, expand
 from scrim.spec.workload.blocks import MAX_COMBINATIONS
-from service.ledger.records import Account
+from service.data.ledger.records import Account
 from service.releases.schemas import Preview
 from synth.planning.candidates import by_forecast_error
 from synth.planning.choice import resolve

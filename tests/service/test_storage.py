@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from service.storage import Storage, open_storage
+from service.data.storage import Storage, open_storage
 from tests.s3 import create_bucket, running_s3, s3_settings
 
 MEBIBYTE = 2**20
@@ -137,7 +137,7 @@ def test_a_place_that_cannot_be_is_refused(data_dir: Path) -> None:
 def test_memory_is_constant() -> None:
     program = """
 import asyncio, os, resource, sys
-from service.storage import open_storage
+from service.data.storage import open_storage
 async def arriving():
     for _ in range(400):
         yield bytes(2**20)

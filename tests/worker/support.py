@@ -20,16 +20,16 @@ import numpy as np
 from sqlalchemy import URL, text
 
 from service.app import create_app
-from service.config import Settings
-from service.context import Context
-from service.db import enable_app_login, open_engine
+from service.data.config import Settings
+from service.data.context import Context
+from service.data.db import enable_app_login, open_engine
+from service.data.ledger import repository as ledger
+from service.data.ledger.chain import verify_chain
+from service.data.ledger.records import Account, Operation, Reservation
+from service.data.logging import build_logger
 from service.embedded import Command, wait_until
 from service.keys.schemas import SCOPES
 from service.keys.service import create_key
-from service.ledger import repository as ledger
-from service.ledger.chain import verify_chain
-from service.ledger.records import Account, Operation, Reservation
-from service.logging import build_logger
 from service.server import Server
 from tests.databases import create_database
 from tests.fresh_noise import announce_noise

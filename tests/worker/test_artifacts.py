@@ -13,7 +13,7 @@ import pytest
 
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema, TwoLevelSchema
-from service.storage import open_storage
+from service.data.storage import open_storage
 from synth.models.released import AnswerTable
 from synth.run import run
 from synth.table import Chunk, draw_values

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from service.errors import ArtifactDamaged
+from service.data.errors import ArtifactDamaged
 from tests.worker.support import Stack
 from worker.models import ModelShelf
 from worker.releases import run_release

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from service.ledger import repository as ledger
+from service.data.ledger import repository as ledger
 from tests.worker.support import Stack
 from worker.guard import GRACE_SECONDS, Guard
 from worker.lease import holder

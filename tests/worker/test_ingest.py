@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from service.crypto import encrypt_pieces, unwrap_key, upload_purpose
-from service.datasets import repository
+from service.data import datasets
+from service.data.crypto import encrypt_pieces, unwrap_key, upload_purpose
 from synth.table import Chunk
 from tests.worker.support import OWNED_SCHEMA, SCHEMA, Stack, csv_rows
 from worker import chunks, people
@@ -53,7 +53,7 @@ def dictionary_bomb() -> bytes:
 def shelf_of(stack: Stack, dataset: UUID) -> Shelf:
     """Where a dataset's rows are."""
     with stack.context.transaction() as work:
-        row = repository.get(work.session, dataset)
+        row = datasets.get(work.session, dataset)
     assert row.wrapped_key is not None and row.content_hash is not None
     key = unwrap_key(row.wrapped_key, dataset, master_key=stack.context.settings.master_key_bytes)
     return Shelf(stack.context.storage, dataset, row.lease_epoch, row.content_hash, key)

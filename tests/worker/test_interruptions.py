@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from scrim.spec.errors import SpecError
-from service.context import Context
+from service.data.context import Context
 from synth.journal import Operation
 from synth.models.released import ReleasedModel
 from synth.table import Chunk

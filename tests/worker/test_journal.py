@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from service.ledger import repository as ledger
+from service.data.ledger import repository as ledger
 from synth.journal import Operation
 from tests.worker.support import Stack
 from worker.errors import Abandoned, LeaseLost

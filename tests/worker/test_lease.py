@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-from service.datasets import ingest
-from service.ledger import repository as ledger
-from service.ledger.errors import LeaseHeld
+from service.data import ingest
+from service.data.ledger import repository as ledger
+from service.data.ledger.errors import LeaseHeld
 from tests.worker.support import Stack, await_that
 from worker.errors import LeaseLost
 from worker.lease import DatasetLease, DryRunLease, ReleaseLease, Ticker, kept

@@ -10,8 +10,8 @@ from uuid import UUID
 
 import pytest
 
-from service.ledger.anchor import ChainHead, seal
-from service.ledger.errors import DatabaseBehind
+from service.data.ledger.anchor import ChainHead, seal
+from service.data.ledger.errors import DatabaseBehind
 from tests.worker.support import ROOT, Stack, csv_rows
 from worker.ingest import ingest_dataset
 from worker.leftovers import delete_leftovers
@@ -22,7 +22,7 @@ DAY = 86400.0
 
 KILLED_WHILE_WRITING = """
 import os, signal, sys
-from service.storage import open_storage
+from service.data.storage import open_storage
 
 def pieces():
     for _ in range(20):

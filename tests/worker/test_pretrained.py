@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from service.storage import open_storage
+from service.data.storage import open_storage
 from worker.pretrained import PRETRAINED, StoredCache
 
 

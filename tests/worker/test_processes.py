@@ -17,7 +17,7 @@ import pytest
 import redis
 from sqlalchemy import text
 
-from service.doorbell import RUN
+from service.data.task_queue import RUN
 from service.embedded import Command
 from tests.worker.support import (
     H_GEM,

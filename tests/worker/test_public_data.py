@@ -13,7 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
-from service.ledger.anchor_store import FileAnchorStore
+from service.data.ledger.anchor_store import FileAnchorStore
 from synth.models.released import ReleasedModel
 from tests.worker.support import SCHEMA, Stack
 from worker.ingest import ingest_dataset

@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from service.datasets import ingest
-from service.doorbell import INGEST, JOBS, RUN
-from service.ledger import repository as ledger
+from service.data import ingest
+from service.data.ledger import repository as ledger
+from service.data.task_queue import INGEST, JOBS, RUN
 from tests.worker.support import Stack, await_that, emptied
 from worker.ingest import ingest_dataset
 from worker.lease import DryRunLease

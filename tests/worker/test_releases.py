@@ -12,10 +12,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from scrim.verify import verify
-from service.context import Context
-from service.ledger.anchor import unseal
-from service.ledger.errors import DatabaseBehind
-from service.releases import progress
+from service.data import progress
+from service.data.context import Context
+from service.data.ledger.anchor import unseal
+from service.data.ledger.errors import DatabaseBehind
 from synth.models.released import ReleasedModel
 from tests.worker.support import Stack, csv_rows
 from worker.ingest import ingest_dataset

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from service.ledger import repository as ledger
+from service.data.ledger import repository as ledger
 from synth.run import run
 from tests.worker.support import Stack
 from worker import departure, releases

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 from celery._state import _get_active_apps as active_apps  # type: ignore[import-untyped]
 
-from service.doorbell import JOBS, RUN
-from service.releases import progress
+from service.data import progress
+from service.data.task_queue import JOBS, RUN
 from tests.worker.support import Stack, emptied
 from worker.app import open_app
 from worker.guarded import Guarded

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from sqlalchemy import Engine, text
 
-from service.ledger.repository import account_at
-from service.views import day_of
+from service.data.ledger.repository import account_at
+from service.data.views import day_of
 
 _RESERVED_AT = text("""
     SELECT at FROM ledger.audit

@@ -1,6 +1,6 @@
 -- What nobody may do, the owner and superusers included, short of disabling triggers.
 
--- All refusals carry a code of class SC, which service/ledger/errors.py turns into exceptions.
+-- All refusals carry a code of class SC, which service/data/ledger/errors.py turns into exceptions.
 --   SC000 forbidden change    SC001 budget exhausted   SC002 stale lease   SC003 conflict
 --   SC004 out of order        SC005 closed             SC006 not found     SC007 invalid amount
 --   SC008 already committed   SC009 lease held

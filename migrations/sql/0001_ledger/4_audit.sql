@@ -1,6 +1,6 @@
 -- The audit is written by triggers, so no balance moves without an entry, whoever moves it.
 
--- Python recomputes both digests (service/ledger/chain.py): change neither text. Every field but
+-- Python recomputes both digests (service/data/ledger/chain.py): change neither text. Every field but
 -- the last is free of line breaks, and JSON escapes them, so no two rows share a text.
 CREATE FUNCTION ledger.audit_hash(p_entry ledger.audit) RETURNS bytea
 LANGUAGE sql STABLE RETURN sha256(p_entry.previous_hash || convert_to(concat_ws(E'\n',

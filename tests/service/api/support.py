@@ -17,16 +17,15 @@ from hypothesis import HealthCheck, settings
 from sqlalchemy.orm import Session
 
 from service.app import create_app
-from service.config import Settings
-from service.context import Context
-from service.crypto import decrypt_pieces, unwrap_key, upload_purpose
-from service.datasets import ingest, repository
-from service.db import enable_app_login
+from service.data import datasets, ingest, progress
+from service.data.config import Settings
+from service.data.context import Context
+from service.data.crypto import decrypt_pieces, unwrap_key, upload_purpose
+from service.data.db import enable_app_login
+from service.data.logging import build_logger
+from service.data.models import Dataset, Upload
 from service.keys.schemas import SCOPES, Scope
 from service.keys.service import create_key
-from service.logging import build_logger
-from service.models import Dataset, Upload
-from service.releases import progress
 from service.server import Server
 from tests.patience import PATIENCE
 
@@ -259,8 +258,8 @@ def pages(client: httpx.Client, path: str, limit: int) -> Sequence[list[dict[str
 
 def stored_upload(api: Api, dataset: str, table: str = "rows") -> tuple[Dataset, Upload]:
     with api.session() as session:
-        row = repository.get(session, uuid.UUID(dataset))
-        uploads = {each.table_name: each for each in repository.uploads(session, row.id)}
+        row = datasets.get(session, uuid.UUID(dataset))
+        uploads = {each.table_name: each for each in datasets.uploads(session, row.id)}
     return row, uploads[table]
 
 

@@ -10,11 +10,11 @@ from uuid import UUID
 import httpx
 import pytest
 
-from service.db import open_engine
+from service.data import progress
+from service.data.db import open_engine
+from service.data.ledger import repository as ledger
+from service.data.ledger.records import Operation
 from service.keys.schemas import Scope
-from service.ledger import repository as ledger
-from service.ledger.records import Operation
-from service.releases import progress
 from tests.databases import ledger_in_the_past
 from tests.service.console.support import Visitor, visitor
 

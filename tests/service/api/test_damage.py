@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from service.doorbell import ANSWER
+from service.data.errors import ArtifactDamaged
+from service.data.task_queue import ANSWER
 from service.embedded import ValkeyServer
-from service.errors import ArtifactDamaged
 
 from .support import Api, problem
 from .test_results import CONTENT, celery_is_behind, worker

@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
-from service.crypto import Unreadable, decrypt_pieces, upload_purpose
-from service.datasets import ingest, repository
+from service.data import datasets, ingest
+from service.data.crypto import Unreadable, decrypt_pieces, upload_purpose
 from service.datasets.service import HIDDEN_REASON
 
 from .support import LEASE_SECONDS, SCHEMA, Api, pages, problem, stored_upload
@@ -103,8 +103,8 @@ def test_delete_destroys_key_and_objects_and_keeps_spending(api: Api) -> None:
     assert api.all.delete(f"/v1/datasets/{dataset}").status_code == 204
     assert api.all.get(f"/v1/datasets/{dataset}").json()["state"] == "deleted"
     with api.session() as session:
-        assert repository.get(session, row.id).wrapped_key is None
-    assert api.context.storage.keys(repository.object_prefix(row.id)) == []
+        assert datasets.get(session, row.id).wrapped_key is None
+    assert api.context.storage.keys(datasets.object_prefix(row.id)) == []
     with pytest.raises(Unreadable):
         list(decrypt_pieces(bytes(32), [stored], purpose=upload_purpose("rows")))
     problem(api.upload(dataset), 409, "conflict")

@@ -11,9 +11,9 @@ import httpx
 import pytest
 from sqlalchemy import event
 
+from service.data import progress
+from service.data.errors import TooManyStreams
 from service.embedded import wait_until
-from service.errors import TooManyStreams
-from service.releases import progress
 from service.releases.events import EventFeed
 
 from .support import Api, problem

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from service.db import open_engine
+from service.data.db import open_engine
 from service.embedded import ValkeyServer
 from tests.databases import create_database
 

@@ -24,9 +24,9 @@ from service.bodies import (
     limited,
     parse_json,
 )
-from service.db import open_engine
+from service.data.db import open_engine
+from service.data.limiter import Limiter, leave
 from service.embedded import PostgresServer, ValkeyServer
-from service.keys.limiter import Limiter, leave
 from tests.databases import create_database
 
 from .support import Api, problem, release_body, serving, settings_for

@@ -20,9 +20,9 @@ from schemathesis.checks import ignored_auth, positive_data_acceptance, unsuppor
 from schemathesis.core.parameters import ParameterLocation
 
 from service.app import create_app
-from service.config import Settings
+from service.data.config import Settings
+from service.data.task_queue import ANSWER, FAST, SAMPLE
 from service.datasets import uploads
-from service.doorbell import ANSWER, FAST, SAMPLE
 from service.embedded import PostgresServer, ValkeyServer
 from service.keys.schemas import SCOPES
 from tests.databases import create_database

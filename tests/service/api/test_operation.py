@@ -20,12 +20,12 @@ from sqlalchemy import inspect, text
 
 from scrim.spec.release import ReleaseRequest
 from service.app import create_app
-from service.config import Settings
-from service.db import migrate, open_engine
-from service.doorbell import QUEUES
+from service.data.config import Settings
+from service.data.db import migrate, open_engine
+from service.data.ledger.errors import DatabaseBehind
+from service.data.logging import build_logger
+from service.data.task_queue import QUEUES
 from service.embedded import PostgresServer, ValkeyServer, wait_until
-from service.ledger.errors import DatabaseBehind
-from service.logging import build_logger
 from tests.databases import create_database
 from tests.patience import PATIENCE
 

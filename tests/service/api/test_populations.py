@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from scrim.spec.budget import rho_of_units, units_of_epsilon
+from service.data.ledger.records import AuditEntry
 from service.ledger.endpoints import EntryView
-from service.ledger.records import AuditEntry
 
 from .support import Api, pages, problem
 

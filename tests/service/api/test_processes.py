@@ -18,13 +18,13 @@ import httpx
 import psutil
 import pytest
 
-from service.config import Settings
-from service.db import open_engine
+from service.data.config import Settings
+from service.data.db import open_engine
+from service.data.work import unit_of_work
 from service.embedded import PostgresServer, ValkeyServer, find_free_port, wait_until
 from service.keys.schemas import SCOPES
 from service.keys.service import create_key
 from service.processes import serve
-from service.work import unit_of_work
 from tests.databases import create_database
 
 from .support import settings_for

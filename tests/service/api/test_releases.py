@@ -9,11 +9,11 @@ import pytest
 import redis
 
 from scrim.spec.budget import epsilon_of_units
-from service.doorbell import JOBS
+from service.data import progress
+from service.data.ledger import repository as ledger
+from service.data.ledger.records import Operation
+from service.data.task_queue import JOBS
 from service.embedded import ValkeyServer
-from service.ledger import repository as ledger
-from service.ledger.records import Operation
-from service.releases import progress
 
 from .support import LEASE_SECONDS, Api, pages, problem, release_body
 

@@ -15,9 +15,9 @@ import pytest
 import redis
 from celery import Celery
 
-from service.doorbell import ANSWER, FAST, SAMPLE
+from service.data import progress
+from service.data.task_queue import ANSWER, FAST, SAMPLE
 from service.embedded import ValkeyServer
-from service.releases import progress
 from tests.patience import PATIENCE
 
 from .support import Api, pages, problem

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from service.releases import progress
+from service.data import progress
 
 from .support import Api, problem, release_body
 

@@ -18,15 +18,15 @@ from sqlalchemy import make_url, text
 
 from scrim.spec.budget import rho_of_units
 from service.__main__ import main
-from service.config import Settings
-from service.context import open_context
-from service.crypto import WrongMasterKey
-from service.db import open_engine
+from service.data.config import Settings
+from service.data.context import open_context
+from service.data.crypto import WrongMasterKey
+from service.data.db import open_engine
+from service.data.ledger import repository as ledger
+from service.data.ledger.errors import AnchorMissing, DatabaseBehind
+from service.data.logging import build_logger
+from service.data.master_key import check_master_key
 from service.embedded import PostgresServer, ValkeyServer
-from service.ledger import repository as ledger
-from service.ledger.errors import AnchorMissing, DatabaseBehind
-from service.logging import build_logger
-from service.master_key import check_master_key
 from tests.databases import create_database
 
 from .support import (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis
 
-from service.doorbell import UPLOADS
+from service.data.task_queue import UPLOADS
 from service.embedded import ValkeyServer, wait_until
 from tests.databases import create_database
 from tests.patience import PATIENCE

@@ -13,10 +13,10 @@ from sqlalchemy import select, update
 from service.console.route import HEADERS
 from service.console.routes import PARTS
 from service.console.sessions import COOKIE
-from service.db import open_engine
+from service.data.db import open_engine
+from service.data.models import ApiKey, ConsoleSession
 from service.embedded import wait_until
 from service.keys.schemas import Scope
-from service.models import ApiKey, ConsoleSession
 from tests.patience import PATIENCE
 from tests.service.api.support import Api, serving
 from tests.service.console.support import TOKEN, Visitor, visitor

@@ -21,7 +21,7 @@ from service.console.words import (
     describe_settings,
     describe_workload,
 )
-from service.errors import IdempotencyKeyReused, Invalid, Problem
+from service.data.errors import IdempotencyKeyReused, Invalid, Problem
 
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=1, max_size=12)
 LINES = NAMES.filter(lambda text: text.splitlines() == [text] and text.strip() == text)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.console.multipart import FileForm
-from service.errors import Invalid
+from service.data.errors import Invalid
 
 BOUNDARY = "----scrim"
 

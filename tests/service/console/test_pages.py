@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from service.datasets import ingest
+from service.data import ingest, progress
+from service.data.ledger import repository as ledger
 from service.embedded import PostgresServer, ValkeyServer
-from service.ledger import repository as ledger
-from service.releases import progress
 from tests.databases import create_database
 from tests.service.api.support import (
     CSV,

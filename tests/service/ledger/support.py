@@ -11,10 +11,10 @@ from uuid import UUID
 
 from sqlalchemy import Connection, make_url, text
 
-from service.db import enable_app_login, open_engine
-from service.ledger import repository
-from service.ledger.chain import verify_chain
-from service.ledger.records import Operation
+from service.data.db import enable_app_login, open_engine
+from service.data.ledger import repository
+from service.data.ledger.chain import verify_chain
+from service.data.ledger.records import Operation
 from tests.databases import create_database, on_server
 
 Answer = TypeVar("Answer")

@@ -12,8 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-from service.embedded.postgres import PostgresServer
-from service.ledger.anchor import (
+from service.data.ledger.anchor import (
     ANCHOR_LOCK,
     advance_anchor,
     check_anchor,
@@ -21,14 +20,15 @@ from service.ledger.anchor import (
     seal,
     unseal,
 )
-from service.ledger.anchor_store import Anchored, AnchorStore, open_anchor_store
-from service.ledger.errors import (
+from service.data.ledger.anchor_store import Anchored, AnchorStore, open_anchor_store
+from service.data.ledger.errors import (
     AnchorForged,
     AnchorMissing,
     AnchorMoved,
     AnchorUnreachable,
     DatabaseBehind,
 )
+from service.embedded.postgres import PostgresServer
 from tests.s3 import create_bucket, running_s3, s3_settings
 
 from .support import Ledger, at_once

@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from service.ledger.chain import verify_chain
-from service.ledger.errors import NotFound
+from service.data.ledger.chain import verify_chain
+from service.data.ledger.errors import NotFound
 
 from .support import Ledger, charge
 

@@ -10,10 +10,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy.exc import DBAPIError
 
+from service.data.ledger.anchor import advance_anchor, check_anchor
+from service.data.ledger.anchor_store import AnchorStore, open_anchor_store
+from service.data.ledger.records import Operation
 from service.embedded.postgres import PostgresServer
-from service.ledger.anchor import advance_anchor, check_anchor
-from service.ledger.anchor_store import AnchorStore, open_anchor_store
-from service.ledger.records import Operation
 from tests.patience import PATIENCE
 
 from .support import Ledger, charge

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from service.db import APP_ROLE
-from service.ledger.repository import reservation
+from service.data.db import APP_ROLE
+from service.data.ledger.repository import reservation
 
 from .support import HASH, Ledger, charge
 

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from service.ledger.errors import (
+from service.data.ledger.errors import (
     AlreadyCommitted,
     BudgetExhausted,
     Closed,
@@ -28,7 +28,7 @@ from service.ledger.errors import (
     OutOfOrder,
     StaleLease,
 )
-from service.ledger.records import Operation
+from service.data.ledger.records import Operation
 
 from .support import Ledger, charge
 

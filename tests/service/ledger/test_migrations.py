@@ -11,7 +11,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import inspect, text
 
-from service.db import migrate
+from service.data.db import migrate
 from service.embedded.postgres import PostgresServer
 from tests.patience import PATIENCE
 
@@ -96,7 +96,7 @@ def test_command_line_takes_the_address_from_the_environment(
 def test_several_processes_migrate_at_once(fresh: Ledger) -> None:
     migrate(fresh.owner_url, target="base")
     address = fresh.owner_url.render_as_string(hide_password=False)
-    program = "import sys; from service.db import migrate; migrate(sys.argv[1])"
+    program = "import sys; from service.data.db import migrate; migrate(sys.argv[1])"
     processes = [
         subprocess.Popen([sys.executable, "-c", program, address], cwd=ROOT) for _ in range(3)
     ]

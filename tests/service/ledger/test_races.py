@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from service.db import APP_ROLE
-from service.ledger.chain import verify_chain
-from service.ledger.errors import (
+from service.data.db import APP_ROLE
+from service.data.ledger.chain import verify_chain
+from service.data.ledger.errors import (
     AlreadyCommitted,
     BudgetExhausted,
     Conflict,
@@ -20,7 +20,7 @@ from service.ledger.errors import (
     LedgerError,
     StaleLease,
 )
-from service.ledger.repository import commit_operation, heartbeat, reserve
+from service.data.ledger.repository import commit_operation, heartbeat, reserve
 
 from .support import HASH, LONG_LEASE, Ledger, at_once, charge
 

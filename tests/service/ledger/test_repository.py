@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from service.ledger import errors, repository
-from service.ledger.records import Account, Operation
+from service.data.ledger import errors, repository
+from service.data.ledger.records import Account, Operation
 
 from .support import HASH, OTHER_HASH, Ledger, charge, pack
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from scrim.verify import verify
-from service.ledger import repository as ledger
+from service.data.ledger import repository as ledger
 from tests.databases import ledger_in_the_past
 from tests.worker.report.support import Page
 from tests.worker.support import Stack

@@ -9,10 +9,10 @@ from uuid import UUID
 from sqlalchemy import Select, bindparam, column, select, table
 from sqlalchemy.orm import Session
 
-from service.errors import NotFound
-from service.ledger.records import Account
-from service.models import PopulationRow
-from service.pagination import Paging, newest_first
+from service.data.errors import NotFound
+from service.data.ledger.records import Account
+from service.data.models import PopulationRow
+from service.data.pagination import Paging, newest_first
 
 
 class ShownPopulation(NamedTuple):

@@ -15,8 +15,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from sqlalchemy import Connection, Engine, text
 
-from service.ledger.anchor_store import Anchored, AnchorStore
-from service.ledger.errors import AnchorForged, AnchorMissing, DatabaseBehind
+from service.data.ledger.anchor_store import Anchored, AnchorStore
+from service.data.ledger.errors import AnchorForged, AnchorMissing, DatabaseBehind
 
 # Whoever writes the anchor holds this lock, so that writers rarely get in each other's way.
 ANCHOR_LOCK = 0x5C21_3A12

@@ -7,8 +7,8 @@ from uuid import UUID
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from service.models import ApiKey
-from service.pagination import Paging, newest_first
+from service.data.models import ApiKey
+from service.data.pagination import Paging, newest_first
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,16 @@ from sqlalchemy import func
 from sqlalchemy.orm import Session
 
 from scrim.spec.budget import rho_of_units
-from service.models import Artifact, ReleaseRow
-from service.releases import repository
-from service.storage import StoredContent
+from service.data import releases
+from service.data.models import Artifact, ReleaseRow
+from service.data.storage import StoredContent
 
 FINAL_STATES = frozenset({"succeeded", "failed", "cancelled"})
 
 
 def start(session: Session, release_id: UUID) -> ReleaseRow | None:
     """Say that a job is running, again or for the first time. None: it is over or to be cancelled."""
-    release = repository.lock(session, release_id)
+    release = releases.lock(session, release_id)
     if release.state in FINAL_STATES or release.cancel_requested:
         return None
     release.lost_attempts += 1  # taken off again by a worker that stops in an orderly way
@@ -34,12 +34,12 @@ def start(session: Session, release_id: UUID) -> ReleaseRow | None:
 
 def report(session: Session, release_id: UUID, *, done: int, total: int, spent_units: int) -> bool:
     """Say how far a job is. False: stop, it is over or to be cancelled."""
-    release = repository.lock(session, release_id)
+    release = releases.lock(session, release_id)
     if release.state in FINAL_STATES:
         return False
     release.progress_done, release.progress_total = done, total
     payload = {"done": done, "total": total, "rho_spent": rho_of_units(spent_units)}
-    repository.add_event(session, release, "progress", payload)
+    releases.add_event(session, release, "progress", payload)
     return not release.cancel_requested
 
 
@@ -68,7 +68,7 @@ def finish(
     error: dict[str, Any] | None = None,
 ) -> bool:
     """Say how a job ended, once. `error` is for everybody: it never holds a value of a row."""
-    release = repository.lock(session, release_id)
+    release = releases.lock(session, release_id)
     if release.state in FINAL_STATES:
         return False
     release.error = error
@@ -82,4 +82,4 @@ def change_state(session: Session, release: ReleaseRow, state: str) -> None:
     if state in FINAL_STATES:
         release.finished_at = datetime.now(UTC)
     session.flush()
-    repository.add_event(session, release, "state", {"state": state})
+    releases.add_event(session, release, "state", {"state": state})

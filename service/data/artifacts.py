@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
-from service.content import DamagedContent
-from service.context import Context
-from service.errors import ArtifactDamaged
-from service.models import Artifact
-from service.storage import StoredContent
+from service.data.content import DamagedContent
+from service.data.context import Context
+from service.data.errors import ArtifactDamaged
+from service.data.models import Artifact
+from service.data.storage import StoredContent
 
 
 def read_artifact(

@@ -15,8 +15,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine, Row, text
 
-from service.ledger.records import Account
-from service.ledger.repository import account as read_account
+from service.data.ledger.records import Account
+from service.data.ledger.repository import account as read_account
 
 GENESIS = bytes(32)
 """What the first entry of an account names as its predecessor."""

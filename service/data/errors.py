@@ -27,7 +27,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from service.views import View
+from service.data.views import View
 
 
 class FieldError(View):

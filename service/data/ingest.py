@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from service.models import Dataset
+from service.data.models import Dataset
 
 _CLAIM = text("""
     UPDATE dataset

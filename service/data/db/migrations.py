@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sqlalchemy import URL
 
-from service.db.engine import open_engine
+from service.data.db.engine import open_engine
 
 _SCRIPTS = Path(__file__).resolve().parents[2] / "migrations"
 

@@ -7,9 +7,9 @@ from uuid import UUID
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from service.errors import NotFound
-from service.models import Dataset, Upload
-from service.pagination import Paging, newest_first
+from service.data.errors import NotFound
+from service.data.models import Dataset, Upload
+from service.data.pagination import Paging, newest_first
 
 DATASETS = "datasets"
 """Where the storage keeps the objects of all datasets."""

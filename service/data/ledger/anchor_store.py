@@ -21,7 +21,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import ObjectStore, S3Store
 
-from service.ledger.errors import AnchorMoved, AnchorUnreachable
+from service.data.ledger.errors import AnchorMoved, AnchorUnreachable
 
 # Somebody waits for the answer, and a job that could not anchor is tried again anyway.
 _PATIENCE = timedelta(seconds=10)

@@ -12,8 +12,8 @@ from pydantic import ConfigDict
 from sqlalchemy import Select, select, tuple_
 from sqlalchemy.orm import DeclarativeBase
 
-from service.errors import FieldError, Invalid
-from service.views import View
+from service.data.errors import FieldError, Invalid
+from service.data.views import View
 
 DEFAULT_LIMIT = 50
 LARGEST_LIMIT = 200

@@ -14,8 +14,8 @@ from uuid import UUID
 from sqlalchemy import Connection, Result, TextClause, text
 from sqlalchemy.orm import Session
 
-from service.ledger.errors import InvalidAmount, NotFound, translated
-from service.ledger.records import (
+from service.data.ledger.errors import InvalidAmount, NotFound, translated
+from service.data.ledger.records import (
     Account,
     AuditEntry,
     Operation,

@@ -11,9 +11,9 @@ from sqlalchemy import JSON, Select, bindparam, column, func, or_, select, table
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.orm import Session
 
-from service.errors import NotFound
-from service.models import ApiKey, Artifact, ReleaseEvent, ReleaseRow
-from service.pagination import Paging, newest_first
+from service.data.errors import NotFound
+from service.data.models import ApiKey, Artifact, ReleaseEvent, ReleaseRow
+from service.data.pagination import Paging, newest_first
 
 _ADD_EVENT = text("""
     INSERT INTO release_event (release_id, seq, kind, payload)

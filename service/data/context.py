@@ -12,15 +12,15 @@ from redis.retry import Retry
 from sqlalchemy import Engine
 from structlog.typing import FilteringBoundLogger
 
-from service.config import Settings
-from service.content import CheckedContent
-from service.db import open_engine
-from service.doorbell import Doorbell
-from service.keys.limiter import Limiter
-from service.ledger.anchor import advance_anchor, check_anchor
-from service.ledger.anchor_store import AnchorStore, open_anchor_store
-from service.storage import Storage, open_storage
-from service.work import UnitOfWork, unit_of_work
+from service.data.config import Settings
+from service.data.content import CheckedContent
+from service.data.db import open_engine
+from service.data.ledger.anchor import advance_anchor, check_anchor
+from service.data.ledger.anchor_store import AnchorStore, open_anchor_store
+from service.data.limiter import Limiter
+from service.data.storage import Storage, open_storage
+from service.data.task_queue import Doorbell
+from service.data.work import UnitOfWork, unit_of_work
 
 _BROKER_SECONDS = 2.0
 

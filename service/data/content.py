@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from obstore.exceptions import PreconditionError
 
-from service.storage import ObjectVersion, Storage, StoredContent
+from service.data.storage import ObjectVersion, Storage, StoredContent
 
 MOST_REMEMBERED = 10_000
 

@@ -3,7 +3,7 @@
 from psycopg import sql
 from sqlalchemy import URL, make_url
 
-from service.db.engine import open_engine
+from service.data.db.engine import open_engine
 
 APP_ROLE = "scrim_app"
 

@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 from starlette.concurrency import run_in_threadpool
 from structlog.typing import FilteringBoundLogger
 
-from service.errors import ArtifactDamaged, NotReady
+from service.data.errors import ArtifactDamaged, NotReady
 
 JOBS: Final = "jobs"
 """The queue of releases, which may take hours."""

@@ -10,10 +10,10 @@ from sqlalchemy import Engine
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from service.crypto import Unreadable, WrongMasterKey, new_data_key, unwrap_key, wrap_key
-from service.datasets import repository
-from service.models import MasterKeyCheck
-from service.work import unit_of_work
+from service.data import datasets
+from service.data.crypto import Unreadable, WrongMasterKey, new_data_key, unwrap_key, wrap_key
+from service.data.models import MasterKeyCheck
+from service.data.work import unit_of_work
 
 NO_DATASET = UUID(int=0)
 
@@ -34,7 +34,7 @@ def check_master_key(engine: Engine, master_key: bytes) -> None:
 
 
 def _remember(session: Session, master_key: bytes) -> None:
-    dataset = repository.newest_with_key(session)
+    dataset = datasets.newest_with_key(session)
     if dataset is not None:
         assert dataset.wrapped_key is not None
         unwrap_key(dataset.wrapped_key, dataset.id, master_key=master_key)

@@ -1,0 +1,1 @@
+"""The data layer that the service and the workers share."""

@@ -1,7 +1,0 @@
-"""The database: engines, migrations, the application's role."""
-
-from service.db.engine import open_engine
-from service.db.migrations import migrate
-from service.db.roles import APP_ROLE, enable_app_login
-
-__all__ = ["APP_ROLE", "enable_app_login", "migrate", "open_engine"]
