@@ -14,7 +14,7 @@ Match = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True)
-class Share:
+class ComparedShare:
     """How many of some rows have a property."""
 
     text: str

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from scrim.client import Client
-from scrim.comparison import Share, read_answers, read_rows, table_with
+from scrim.comparison import ComparedShare, read_answers, read_rows, table_with
 from scrim.display import output
 from scrim.errors import DamagedDownload
 from scrim.example import COLUMNS, QUESTIONS, ROWS, SCHEMA, write_example
@@ -26,17 +26,19 @@ EPSILON = 1.0
 FILES = ("synthetic.csv", "answers.csv", "report.html", "certificate.json")
 
 SHARES = (
-    Share("readmitted, of severe cases", {"severity": "severe"}, {"readmitted": "yes"}),
-    Share("readmitted, of mild cases", {"severity": "mild"}, {"readmitted": "yes"}),
-    Share("readmitted, of the uninsured", {"insurance": "none"}, {"readmitted": "yes"}),
-    Share("in intensive care, of severe cases", {"severity": "severe"}, {"intensive_care": "yes"}),
-    Share(
+    ComparedShare("readmitted, of severe cases", {"severity": "severe"}, {"readmitted": "yes"}),
+    ComparedShare("readmitted, of mild cases", {"severity": "mild"}, {"readmitted": "yes"}),
+    ComparedShare("readmitted, of the uninsured", {"insurance": "none"}, {"readmitted": "yes"}),
+    ComparedShare(
+        "in intensive care, of severe cases", {"severity": "severe"}, {"intensive_care": "yes"}
+    ),
+    ComparedShare(
         "with lung disease, of smokers aged 45 to 64",
         {"age": "[45, 65)", "smoker": "yes"},
         {"diagnosis": "lung"},
     ),
 )
-UNPLANNED = Share(
+UNPLANNED = ComparedShare(
     "smokers, of the severe cases (asked afterwards)", {"severity": "severe"}, {"smoker": "yes"}
 )
 """A question that the release was not made for; its model answers all the same."""

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from sqlalchemy import text
 
 from service.data.context import Context
-from service.data.errors import FieldError, NotReady
+from service.data.errors import FieldProblem, NotReady
 from service.data.views import View
 from service.dependencies import Services
 from service.keys.access import Admin
@@ -53,7 +53,7 @@ def readyz(context: Services) -> Readiness:
     if failed:
         raise NotReady(
             f"these do not answer as they should: {', '.join(failed)}",
-            errors=[FieldError(loc=[name], message="failed; see the log") for name in failed],
+            errors=[FieldProblem(loc=[name], message="failed; see the log") for name in failed],
         )
     return Readiness(checks=list(checks))
 

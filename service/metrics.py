@@ -79,7 +79,7 @@ class _Stored(Collector):
         depth = GaugeMetricFamily("scrim_queue_depth", "Messages that wait.", labels=["queue"])
         for queue in QUEUES:
             try:
-                depth.add_metric([queue], self._context.doorbell.depth(queue))
+                depth.add_metric([queue], self._context.task_queue.depth(queue))
             except RedisError as error:
                 self._context.log.warning(
                     "queue_depth_unavailable", queue=queue, error_type=type(error).__name__

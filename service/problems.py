@@ -12,7 +12,7 @@ from starlette.routing import compile_path
 from structlog.contextvars import get_contextvars
 
 from scrim.spec.errors import SpecError
-from service.data.errors import FieldError, Problem, ServiceError
+from service.data.errors import FieldProblem, ProblemDocument, ServiceError
 from service.data.ledger import errors as ledger
 
 MEDIA_TYPE = "application/problem+json"
@@ -20,10 +20,10 @@ MEDIA_TYPE = "application/problem+json"
 # Anything else the ledger refuses is a fault of ours, not of the caller.
 _LEDGER: dict[type[ledger.LedgerError], tuple[int, str, str]] = {
     ledger.BudgetExhausted: (409, "budget-exhausted", "Budget exhausted"),
-    ledger.Conflict: (409, "conflict", "Conflict"),
+    ledger.LedgerConflict: (409, "conflict", "Conflict"),
     ledger.LeaseHeld: (409, "conflict", "Conflict"),
     ledger.Closed: (409, "conflict", "Conflict"),
-    ledger.NotFound: (404, "not-found", "Not found"),
+    ledger.UnknownEntry: (404, "not-found", "Not found"),
     ledger.InvalidAmount: (422, "invalid", "Invalid request"),
     ledger.AnchorError: (503, "not-ready", "Not ready"),
 }
@@ -49,7 +49,7 @@ _QUOTING = {"uuid_parsing": "must be a UUID", "json_invalid": "must be valid JSO
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What the OpenAPI document says about these errors."""
-    return {status: {"model": Problem, "description": _WHEN[status]} for status in statuses}
+    return {status: {"model": ProblemDocument, "description": _WHEN[status]} for status in statuses}
 
 
 def answer(
@@ -58,11 +58,11 @@ def answer(
     title: str,
     detail: str,
     *,
-    errors: list[FieldError] | None = None,
+    errors: list[FieldProblem] | None = None,
     headers: dict[str, str] | None = None,
 ) -> JSONResponse:
     """A problem as an HTTP answer."""
-    problem = Problem(
+    problem = ProblemDocument(
         type=f"/problems/{kind}",
         title=title,
         status=status,
@@ -134,10 +134,10 @@ def _on_invalid_request(_request: Request, error: Exception) -> JSONResponse:
     )
 
 
-def _field_error(found: dict[str, Any]) -> FieldError:
+def _field_error(found: dict[str, Any]) -> FieldProblem:
     message = _QUOTING.get(found["type"], found["msg"])
     loc = [part if isinstance(part, int) else str(part) for part in found["loc"]]
-    return FieldError(loc=loc, message=message)
+    return FieldProblem(loc=loc, message=message)
 
 
 def _on_http_error(request: Request, error: Exception) -> JSONResponse:

@@ -16,7 +16,7 @@ from uvicorn.config import STARTUP_FAILURE
 from service.app import create_app
 from service.data.config import Settings
 from service.data.parent_death import die_with_parent
-from service.server import Server
+from service.server import LimitedServer
 
 # Files that a process opens beside its connections: the database, the log, libraries.
 _OTHER_FILES = 256
@@ -29,7 +29,7 @@ def serve(settings: Settings, *, host: str, port: int) -> int:
     _allow_files(settings.max_connections + _OTHER_FILES)
     _collect_seldom()
     if settings.processes == 1:
-        Server(create_app(settings), settings, host=host, port=port).run()
+        LimitedServer(create_app(settings), settings, host=host, port=port).run()
         return 0
     _require_free(host, port)
     return _Group(settings, host, port).run()
@@ -77,7 +77,7 @@ def _serve_beside(settings: Settings, host: str, port: int, parent: int) -> None
         signal.signal(number, signal.SIG_DFL)
     die_with_parent(signal.SIGTERM, parent=parent)
     with _listening(host, port, is_shared=True) as listener:
-        Server(create_app(settings), settings).run(sockets=[listener])
+        LimitedServer(create_app(settings), settings).run(sockets=[listener])
 
 
 def _require_free(host: str, port: int) -> None:

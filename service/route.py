@@ -16,7 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
 from service.bodies import SMALL, allow_body, is_large, parse_json
-from service.keys.access import Claim, Guard
+from service.keys.access import AccessGuard, Claim
 from service.keys.schemas import Caller
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -40,7 +40,11 @@ class ApiRoute(APIRoute):
         """Verify the caller, then read the body, then go on as FastAPI does."""
         handle = super().get_route_handler()
         guard = next(
-            (each.call for each in self.dependant.dependencies if isinstance(each.call, Guard)),
+            (
+                each.call
+                for each in self.dependant.dependencies
+                if isinstance(each.call, AccessGuard)
+            ),
             None,
         )
         if self._is_one_step or guard is None:

@@ -17,7 +17,7 @@ GRACE_SECONDS = 20
 KEEP_ALIVE_SECONDS = 75
 
 
-class Server(uvicorn.Server):
+class LimitedServer(uvicorn.Server):
     """Uvicorn with limits on connections, which ends endless answers before it waits for them."""
 
     def __init__(

@@ -30,13 +30,13 @@ from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_blocks
 from synth.table import Chunk, Table, align
 
-__all__ = ["Journal", "MemoryJournal", "Operation", "Progress", "Release", "run"]
+__all__ = ["FinishedRelease", "JobProgress", "Journal", "MemoryJournal", "Operation", "run"]
 
 CERTIFICATE_DELTAS = (1e-6, 1e-9, 1e-12)
 
 
 @dataclass(frozen=True)
-class Progress:
+class JobProgress:
     """How far a job is: rounds and spent budget, nothing that depends on the rows."""
 
     done: int
@@ -46,7 +46,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Release:
+class FinishedRelease:
     """Everything that may leave: rows, answers, the model, and what it all cost."""
 
     rows: Chunk | None
@@ -57,7 +57,7 @@ class Release:
     certificate: dict[str, Any]
 
 
-def ignore(progress: Progress) -> None:
+def ignore(progress: JobProgress) -> None:
     """Report progress to nobody."""
 
 
@@ -69,7 +69,7 @@ def run(
     release: ReleaseSpec,
     table: Table,
     journal: Journal | None = None,
-    progress: Callable[[Progress], None] = ignore,
+    progress: Callable[[JobProgress], None] = ignore,
     *,
     protection: Protection,
     delta: float,
@@ -78,7 +78,7 @@ def run(
     device: str = "auto",
     cache: Cache | None = None,
     check: Callable[[], None] = go_on,
-) -> Release:
+) -> FinishedRelease:
     """Carry out a release, or resume it from its journal.
 
     `public` is a public table with a schema of its own, for mechanisms that start from one. `seed`
@@ -114,7 +114,7 @@ def run(
         if release.outputs.certify is not None:
             certified = _certify(release, vault, planned.split, queries, model, rows)
     vault.close()
-    return Release(
+    return FinishedRelease(
         rows=rows,
         answers=model.answer(release.workload) if release.outputs.answers else None,
         model=model,
@@ -139,7 +139,7 @@ def _learn(
     door: Door,
     planned: ReleasePlan,
     queries: QuerySet,
-    progress: Callable[[Progress], None],
+    progress: Callable[[JobProgress], None],
     *,
     public: Table | None,
     device: torch.device,
@@ -170,7 +170,7 @@ def _learn(
         rows=rows.value,
         rows_sigma=rows.sigma,
         plan=planned.spending,
-        progress=lambda done, total: progress(Progress(done, total, door.spent)),
+        progress=lambda done, total: progress(JobProgress(done, total, door.spent)),
         public=public,
         device=device,
         cache=cache,

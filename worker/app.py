@@ -1,6 +1,6 @@
 """The Celery application of the workers.
 
-Celery only rings and carries answers of released models: which jobs there are, who works on them and
+Celery only carries messages and answers of released models: which jobs there are, who works on them and
 how they end is written in the database, so a message that is lost or comes twice does no harm.
 """
 
@@ -18,7 +18,7 @@ from service.data.parent_death import die_with_parent
 from service.data.task_queue import JOBS
 from worker import logs
 from worker.guarded import Guarded
-from worker.tasks import Station, register_tasks
+from worker.tasks import WorkerResources, register_tasks
 
 LONGEST_JOB_SECONDS = 7 * 24 * 3600
 """Redis hands a message out again after this; the reaper is there much earlier."""
@@ -34,7 +34,7 @@ def open_app(
 
     At the end those of this process are closed, which has some where the pool has no processes.
     """
-    with closing(Station(settings, log, guard)) as station, _create_app(settings) as app:
+    with closing(WorkerResources(settings, log, guard)) as station, _create_app(settings) as app:
         register_tasks(app, station)
         _connect_signals(log)
         yield app

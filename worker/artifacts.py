@@ -21,7 +21,7 @@ from scrim.spec.two_level import LinkedSchema
 from service.data.media_types import CSV, PARQUET
 from service.data.storage import Storage, StoredContent
 from synth.models.released import COLUMNS, AnswerTable
-from synth.run import Release
+from synth.run import FinishedRelease
 from synth.table import Chunk, write_csv, write_parquet
 from synth.table.linking import unlink
 
@@ -53,7 +53,7 @@ class Written:
 
 
 def write_artifacts(
-    storage: Storage, release: Release, formats: Iterable[str], *, folder: Path
+    storage: Storage, release: FinishedRelease, formats: Iterable[str], *, folder: Path
 ) -> dict[str, Written]:
     """Store rows, answers and model; returns them by name."""
     files: dict[str, tuple[Iterable[bytes], str]] = {MODEL: ([release.model.to_bytes()], OCTETS)}
@@ -74,7 +74,7 @@ def write_artifacts(
     return {name: store(storage, pieces, kind) for name, (pieces, kind) in files.items()}
 
 
-def _tables(release: Release) -> dict[str, tuple[Schema, Chunk]]:
+def _tables(release: FinishedRelease) -> dict[str, tuple[Schema, Chunk]]:
     """The released rows by name of the file; two tables, where groups of individuals were linked."""
     schema, rows = release.model.schema, release.rows
     if rows is None:

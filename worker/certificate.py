@@ -16,7 +16,7 @@ from sqlalchemy import Engine, text
 
 from service.data.views import day_of
 from worker.artifacts import CSV_ESCAPING, Written
-from worker.orders import Order, PublicRows
+from worker.orders import PublicRows, ReleaseJob
 
 FORMAT = "scrim.certificate/1"
 
@@ -42,7 +42,7 @@ def ledger_entries(engine: Engine, population_id: UUID, release_id: UUID) -> lis
 
 def complete(
     content: Mapping[str, Any],
-    order: Order,
+    order: ReleaseJob,
     *,
     entries: list[dict[str, Any]],
     artifacts: Mapping[str, Written],

@@ -24,7 +24,7 @@ _MANIFEST = "manifest"
 
 
 @dataclass(frozen=True)
-class Shelf:
+class ChunkStore:
     """Where one attempt to ingest a dataset keeps its rows."""
 
     storage: Storage
@@ -94,7 +94,7 @@ class Shelf:
 class StoredChunks:
     """The chunks of a stored table; each iteration reads and decrypts them anew."""
 
-    shelf: Shelf
+    shelf: ChunkStore
     table: str
     count: int
 

@@ -18,7 +18,7 @@ from structlog.typing import FilteringBoundLogger
 from service.data import datasets, progress, releases
 from service.data.config import Settings
 from service.data.context import Context
-from service.data.models import Dataset
+from service.data.models import DatasetRow
 from service.data.progress import FINAL_STATES
 from worker.errors import OUTAGES, LeaseLost, OutOfMemory
 from worker.lease import Lease
@@ -49,7 +49,7 @@ def leave_dataset(context: Context, dataset_id: UUID, *, epoch: int) -> None:
     _write_down(write, log)
 
 
-def postpone(dataset: Dataset, settings: Settings) -> None:
+def postpone(dataset: DatasetRow, settings: Settings) -> None:
     """End the lease of a dataset whose ingest was interrupted, and set the time of the next attempt."""
     dataset.outages += 1
     dataset.lease_until = None

@@ -43,7 +43,7 @@ _TO_CANCEL = text("""
 
 
 @dataclass
-class Job:
+class GuardedJob:
     """A process and the release it works on."""
 
     release_id: UUID
@@ -82,14 +82,14 @@ class Process:
             os.close(self._handle)
 
 
-class Guard:
+class JobGuard:
     """The jobs of one worker, and how they are ended."""
 
     def __init__(self, context: Context, *, now: Callable[[], float] = time.monotonic) -> None:
         self._context = context
         self._limit = context.settings.job_seconds
         self._now = now
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, GuardedJob] = {}
 
     def hear(self, line: str) -> None:
         """Take a line of a worker's process."""
@@ -100,7 +100,7 @@ class Guard:
                 process = Process(int(pid))
             except ProcessLookupError:
                 return
-            self._jobs[int(pid)] = Job(UUID(release_id[0]), process, self._now())
+            self._jobs[int(pid)] = GuardedJob(UUID(release_id[0]), process, self._now())
 
     def look(self) -> None:
         """End the jobs that are to be cancelled, or took too long."""
@@ -122,7 +122,7 @@ class Guard:
 
     def _end(
         self,
-        job: Job,
+        job: GuardedJob,
         state: Literal["cancelled", "failed"],
         *,
         error: dict[str, Any] | None = None,
@@ -139,7 +139,7 @@ class Guard:
             job.process.close()
 
     def _write_end(
-        self, job: Job, state: Literal["cancelled", "failed"], error: dict[str, Any] | None
+        self, job: GuardedJob, state: Literal["cancelled", "failed"], error: dict[str, Any] | None
     ) -> bool:
         """False if the release has ended, or is another worker's by now."""
         with self._context.transaction() as work:
@@ -157,7 +157,7 @@ class Guard:
             return progress.finish(session, job.release_id, state, error=error)
 
 
-def watch(guard: Guard, context: Context, source: int) -> None:
+def watch(guard: JobGuard, context: Context, source: int) -> None:
     """Look at a steady pace until every process of the worker has closed its end of the pipe."""
     rest = b""
     with selectors.DefaultSelector() as selector:
@@ -184,7 +184,7 @@ def main() -> None:
     logs.install(log)
     settings = Settings()
     with open_context(settings.model_copy(update={"database_connections": 1}), log) as context:
-        watch(Guard(context), context, source=0)
+        watch(JobGuard(context), context, source=0)
 
 
 if __name__ == "__main__":

@@ -22,10 +22,10 @@ from service.data.crypto import Unreadable, decrypt_pieces, unwrap_key, upload_p
 from service.data.declared import owners_in, schema_of
 from service.data.logging import trace_of
 from service.data.media_types import PARQUET
-from service.data.models import Upload
+from service.data.models import UploadRow
 from synth.table import Chunk, TableError, read_csv, read_parquet
 from synth.table.bytestream import stream_of
-from worker.chunks import Shelf
+from worker.chunks import ChunkStore
 from worker.crash import crash_at
 from worker.departure import leave_dataset
 from worker.errors import RESUMED, STOPPED, LeaseLost, OutOfMemory
@@ -54,14 +54,14 @@ class TablePlan:
 
 
 @dataclass(frozen=True)
-class _Order:
+class _IngestJob:
     """What a claimed dataset asks for."""
 
     lease: DatasetLease
-    shelf: Shelf
+    shelf: ChunkStore
     schema: Schema | TwoLevelSchema
     plans: list[TablePlan]
-    uploads: dict[str, Upload]
+    uploads: dict[str, UploadRow]
 
 
 def ingest_dataset(context: Context, dataset_id: UUID) -> None:
@@ -116,7 +116,7 @@ def _individuals_plan(schema: TwoLevelSchema, protection: Protection | None) -> 
     return TablePlan("individuals", alone, owner, protection.rows, group_key=key)
 
 
-def _claim(context: Context, dataset_id: UUID) -> _Order | None:
+def _claim(context: Context, dataset_id: UUID) -> _IngestJob | None:
     settings = context.settings
     with context.transaction() as work:
         epoch = ingest.claim(work.session, dataset_id, lease_seconds=settings.lease_seconds)
@@ -130,16 +130,16 @@ def _claim(context: Context, dataset_id: UUID) -> _Order | None:
     assert dataset.wrapped_key is not None and dataset.content_hash is not None
     data_key = unwrap_key(dataset.wrapped_key, dataset_id, master_key=settings.master_key_bytes)
     schema = schema_of(dataset)
-    return _Order(
+    return _IngestJob(
         lease=DatasetLease(context.engine, dataset_id, epoch, settings.lease_seconds),
-        shelf=Shelf(context.storage, dataset_id, epoch, dataset.content_hash, data_key),
+        shelf=ChunkStore(context.storage, dataset_id, epoch, dataset.content_hash, data_key),
         schema=schema,
         plans=table_plans(schema, protection),
         uploads=uploads,
     )
 
 
-def _attempt(context: Context, order: _Order, check: Callable[[], None]) -> str | None:
+def _attempt(context: Context, order: _IngestJob, check: Callable[[], None]) -> str | None:
     """Read and store every table; returns why the dataset must be rejected, if it must."""
     try:
         order.shelf.remove_earlier()
@@ -168,7 +168,7 @@ def _attempt(context: Context, order: _Order, check: Callable[[], None]) -> str 
     return None
 
 
-def _store(context: Context, order: _Order, plan: TablePlan, check: Callable[[], None]) -> int:
+def _store(context: Context, order: _IngestJob, plan: TablePlan, check: Callable[[], None]) -> int:
     """Store the rows of one table; returns in how many chunks."""
 
     def watched() -> Iterator[Chunk]:
@@ -193,7 +193,7 @@ def _store(context: Context, order: _Order, plan: TablePlan, check: Callable[[],
     )
 
 
-def _read(context: Context, order: _Order, plan: TablePlan) -> Iterator[Chunk]:
+def _read(context: Context, order: _IngestJob, plan: TablePlan) -> Iterator[Chunk]:
     """The rows of an upload, as chunks of the declared columns."""
     upload, most = order.uploads[plan.name], context.settings.max_unpacked_bytes
     stored = _checked(context.storage.read(upload.object_key), upload.sha256)
@@ -216,7 +216,7 @@ def _checked(pieces: Iterable[bytes], sha256: bytes) -> Iterator[bytes]:
         raise Unreadable("the upload is not the one that was recorded")
 
 
-def _settle(context: Context, order: _Order, reason: str | None) -> bool:
+def _settle(context: Context, order: _IngestJob, reason: str | None) -> bool:
     state: Literal["ready", "rejected"] = "ready" if reason is None else "rejected"
     with context.transaction() as work:
         return ingest.settle(

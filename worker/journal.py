@@ -53,8 +53,8 @@ class LedgerJournal:
         crash_at("after-commit")
 
 
-def _written(sequence: int, operation: Operation) -> records.Operation:
-    return records.Operation(
+def _written(sequence: int, operation: Operation) -> records.LedgerOperation:
+    return records.LedgerOperation(
         sequence=sequence,
         kind=operation.kind,
         asked=operation.asked,
@@ -64,7 +64,7 @@ def _written(sequence: int, operation: Operation) -> records.Operation:
     )
 
 
-def _read(record: records.Operation) -> Operation:
+def _read(record: records.LedgerOperation) -> Operation:
     assert isinstance(record.asked, str)
     return Operation(
         kind=record.kind,

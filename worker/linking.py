@@ -15,16 +15,16 @@ from synth.table import Chunk, Table, limit_rows
 from synth.table.encoding import codec_of
 from synth.table.linking import link, starts_of_groups
 from worker import chunks
-from worker.chunks import Shelf, bytes_of, concatenated
+from worker.chunks import ChunkStore, bytes_of, concatenated
 from worker.crash import crash_at
-from worker.people import Share, choice_of_rows
+from worker.people import OwnersShare, choice_of_rows
 
 BYTES_AT_ONCE = 2**27
 """Linked rows that are made at once; making them takes some three times as much."""
 
 
 def store_linked(
-    shelf: Shelf, schema: TwoLevelSchema, counts: dict[str, int], check: Callable[[], None]
+    shelf: ChunkStore, schema: TwoLevelSchema, counts: dict[str, int], check: Callable[[], None]
 ) -> int:
     """Store the linked rows of the tables with so many chunks; returns in how many chunks."""
     groups, individuals = (shelf.read(name, counts[name]) for name in ("groups", "individuals"))
@@ -37,8 +37,8 @@ def store_linked(
 
     def linked() -> Iterator[Chunk]:
         for share in range(shares):
-            some = Share(groups, key, share, shares, check)
-            theirs = Table(alone, Share(individuals, own_key, share, shares, check))
+            some = OwnersShare(groups, key, share, shares, check)
+            theirs = Table(alone, OwnersShare(individuals, own_key, share, shares, check))
             kept = limit_rows(theirs, own_key, schema.max_group_size, choice_of_rows(shelf))
             rows = link(_whole(schema.table("groups"), some), _whole(alone, kept.chunks()), schema)
             yield from _cut(rows, schema.linked.key)

@@ -17,7 +17,7 @@ from worker.artifacts import MODEL, rows_as_csv, with_numbered_groups
 MODELS_KEPT = 4
 
 
-class ModelShelf:
+class ModelCache:
     """The models that were asked lately, by the hash of their content."""
 
     def __init__(self, context: Context) -> None:

@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scrim.spec.choice import Choice
+from scrim.spec.choice import MechanismChoice
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Bins, CategoricalColumn, Column, IdentifierColumn, Schema
 from scrim.spec.two_level import LinkedSchema
@@ -19,11 +19,11 @@ from service.data.context import Context
 from service.data.crypto import unwrap_key
 from service.data.declared import schema_of
 from service.data.ledger import repository as ledger
-from service.data.models import Dataset, PopulationRow, ReleaseRow
+from service.data.models import DatasetRow, PopulationRow, ReleaseRow
 from synth.planning.subject import StoredTable, Subject, subject_of
 from synth.table import Table, draw_values
 from synth.table.linking import draw_groups
-from worker.chunks import Shelf
+from worker.chunks import ChunkStore
 from worker.errors import Cancelled
 
 DRY_RUN_ROWS = 10_000
@@ -34,13 +34,13 @@ class ReservedForOther(Exception):
 
 
 @dataclass(frozen=True)
-class Order:
+class ReleaseJob:
     """Everything a job needs, read once."""
 
     release_id: UUID
     asked_at: datetime
     spec: ReleaseSpec
-    choice: Choice | None
+    choice: MechanismChoice | None
     """Why it has that mechanism, where that was left to choose."""
     subject: Subject
     """Which of the dataset's rows are read, and how they are protected."""
@@ -49,7 +49,7 @@ class Order:
     population_name: str
     dataset_id: UUID
     dataset_name: str
-    shelf: Shelf | None
+    shelf: ChunkStore | None
     """Where the rows are; a dry run has none."""
     public: "PublicRows | None"
     """The public dataset that assists, if any; a dry run uses it as well."""
@@ -83,14 +83,14 @@ class PublicRows:
     dataset_id: UUID
     provenance: str
     schema: Schema
-    shelf: Shelf
+    shelf: ChunkStore
 
     def open_table(self) -> Table:
         """Its rows."""
         return _stored_table(self.schema, self.shelf, "rows")
 
 
-def load_order(context: Context, release_id: UUID) -> Order:
+def load_order(context: Context, release_id: UUID) -> ReleaseJob:
     """Read what a release asks for; Cancelled if its dataset was deleted meanwhile."""
     with context.transaction() as work:
         release = releases.get(work.session, release_id)
@@ -100,11 +100,11 @@ def load_order(context: Context, release_id: UUID) -> Order:
         spec = ReleaseSpec.model_validate_json(json.dumps(release.spec))
         if not release.dry_run:
             _require_reserved(work.session, release, dataset, public, population, spec)
-    return Order(
+    return ReleaseJob(
         release_id=release_id,
         asked_at=release.created_at,
         spec=spec,
-        choice=None if release.choice is None else Choice.model_validate(release.choice),
+        choice=None if release.choice is None else MechanismChoice.model_validate(release.choice),
         subject=subject_of(spec, schema_of(dataset), population.protection),
         delta=population.delta,
         population_id=population.id,
@@ -129,11 +129,11 @@ def drawn_table(schema: Schema, *, seed: int) -> Table:
     return Table(schema, [draw_values(binned, codes, rng)])
 
 
-def _stored_table(schema: Schema, shelf: Shelf, table: StoredTable) -> Table:
+def _stored_table(schema: Schema, shelf: ChunkStore, table: StoredTable) -> Table:
     return Table(schema, shelf.read(table, shelf.counts()[table]))
 
 
-def _find_public(session: Session, release: ReleaseRow) -> Dataset | None:
+def _find_public(session: Session, release: ReleaseRow) -> DatasetRow | None:
     if release.public_dataset_id is None:
         return None
     dataset = datasets.get(session, release.public_dataset_id)
@@ -151,8 +151,8 @@ def _with_bins(column: Column) -> Column:
 def _require_reserved(
     session: Session,
     release: ReleaseRow,
-    dataset: Dataset,
-    public: Dataset | None,
+    dataset: DatasetRow,
+    public: DatasetRow | None,
     population: PopulationRow,
     spec: ReleaseSpec,
 ) -> None:
@@ -182,10 +182,10 @@ def _require_reserved(
         raise ReservedForOther
 
 
-def _open_shelf(context: Context, dataset: Dataset) -> Shelf:
+def _open_shelf(context: Context, dataset: DatasetRow) -> ChunkStore:
     assert dataset.wrapped_key is not None and dataset.content_hash is not None
     master_key = context.settings.master_key_bytes
-    return Shelf(
+    return ChunkStore(
         storage=context.storage,
         dataset_id=dataset.id,
         # The attempt that settled the dataset; nobody claims it after that.
@@ -195,7 +195,7 @@ def _open_shelf(context: Context, dataset: Dataset) -> Shelf:
     )
 
 
-def _open_public(context: Context, dataset: Dataset) -> PublicRows:
+def _open_public(context: Context, dataset: DatasetRow) -> PublicRows:
     schema = schema_of(dataset)
     assert isinstance(schema, Schema) and dataset.provenance is not None
     return PublicRows(dataset.id, dataset.provenance, schema, _open_shelf(context, dataset))

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from scrim.spec.schema import Schema
 from synth.table import Chunk, Table, TableError, limit_rows
-from worker.chunks import Shelf
+from worker.chunks import ChunkStore
 
 ROWS_AT_ONCE = 2**23
 """Rows whose owners are compared at once; each takes some fifty bytes."""
 
 
 def keep_bounded_rows(
-    shelf: Shelf,
+    shelf: ChunkStore,
     name: str,
     chunks: Iterable[Chunk],
     *,
@@ -46,7 +46,7 @@ def keep_bounded_rows(
 
     def chosen() -> Iterator[Chunk]:
         for share in range(shares):
-            table = Table(schema, Share(stored, identifier, share, shares, check))
+            table = Table(schema, OwnersShare(stored, identifier, share, shares, check))
             key = choice_of_rows(shelf)
             yield from limit_rows(table, identifier, max_rows, key, group=group).chunks()
 
@@ -55,7 +55,7 @@ def keep_bounded_rows(
     return written
 
 
-def choice_of_rows(shelf: Shelf) -> bytes:
+def choice_of_rows(shelf: ChunkStore) -> bytes:
     """The secret that decides which rows of an owner are kept."""
     return hashlib.blake2b(b"scrim-limit-rows-1", key=shelf.data_key).digest()
 
@@ -69,7 +69,7 @@ def refuse_missing(chunk: Chunk, identifier: str) -> None:
 
 
 @dataclass(frozen=True)
-class Share:
+class OwnersShare:
     """The rows of some of the owners."""
 
     chunks: Iterable[Chunk]

@@ -1,6 +1,6 @@
 """`python -m worker.reaper`: finds jobs that nobody works on, and has them resumed or ended.
 
-It rings again for jobs whose ring was lost or whose worker died, ends those that were cancelled or
+It sends messages again that were lost or whose worker died, ends those that were cancelled or
 have outlived too many workers, closes reservations of releases that are over, and deletes uploads
 that an ingest left behind, and now and then whatever else killed processes left in the storage. The
 database decides everything, so several may run at once.
@@ -71,8 +71,8 @@ class ReaperSettings(Settings):
 
     reaper_seconds: Annotated[float, Field(gt=0)] = 5.0
     """How often it looks."""
-    ring_seconds: Annotated[float, Field(gt=0)] = 30.0
-    """How long a ring may stay without an answer before it is repeated."""
+    resend_seconds: Annotated[float, Field(gt=0)] = 30.0
+    """How long a message may stay without an answer before it is sent again."""
     max_attempts: Annotated[int, Field(ge=1)] = 10
     """How many workers a release may lose before it is given up. Outages do not count."""
     leftover_seconds: Annotated[float, Field(gt=0)] = DAY_SECONDS
@@ -86,12 +86,12 @@ class Reaper:
         self,
         context: Context,
         *,
-        ring_seconds: float,
+        resend_seconds: float,
         max_attempts: int,
         leftover_seconds: float = DAY_SECONDS,
     ) -> None:
         self._context = context
-        self._ring_seconds = ring_seconds
+        self._resend_seconds = resend_seconds
         self._max_attempts = max_attempts
         self._leftover_seconds = leftover_seconds
         self._rang_at: dict[UUID, float] = {}
@@ -129,16 +129,16 @@ class Reaper:
             ]
             datasets = ingest.waiting(work.session, limit=AT_ONCE)
         releases = [row for row in releases if not self._end_release(row)]
-        # Workers do not resume a release before it was rung for. As for the others: where each has
-        # a message in its queue, the workers are busy and no ring was lost. A message too many does
+        # Workers do not resume a release before its message was sent. As for the others: where each has
+        # a message in its queue, the workers are busy and no message was lost. A message too many does
         # no harm, but they must not pile up.
-        doorbell = self._context.doorbell
+        task_queue = self._context.task_queue
         interrupted = [row for row in releases if row.is_interrupted]
         others = [row for row in releases if not row.is_interrupted]
-        missing = max(0, len(others) - doorbell.depth(JOBS))
+        missing = max(0, len(others) - task_queue.depth(JOBS))
         for row in (*interrupted, *others[:missing]):
             self._ring_for_release(row.id)
-        if doorbell.depth(UPLOADS) < len(datasets):
+        if task_queue.depth(UPLOADS) < len(datasets):
             for dataset_id in datasets:
                 self._ring_for_dataset(dataset_id)
 
@@ -165,22 +165,22 @@ class Reaper:
         return "failed"
 
     def _ring_for_release(self, release_id: UUID) -> None:
-        parameters = {"id": release_id, "seconds": self._ring_seconds}
+        parameters = {"id": release_id, "seconds": self._resend_seconds}
         with self._context.transaction() as work:
-            # Of several reapers, the one that moves the time rings.
+            # Of several reapers, the one that moves the time sends.
             if not work.session.connection().execute(_RING, parameters).rowcount:
                 return
-            work.after_commit(lambda: self._context.doorbell.ring(RUN, str(release_id)))
+            work.after_commit(lambda: self._context.task_queue.send(RUN, str(release_id)))
         self._context.log.info("rang_again", release_id=release_id, task=RUN)
 
     def _ring_for_dataset(self, dataset_id: UUID) -> None:
         now = time.monotonic()
-        if now - self._rang_at.get(dataset_id, -self._ring_seconds) < self._ring_seconds:
+        if now - self._rang_at.get(dataset_id, -self._resend_seconds) < self._resend_seconds:
             return
         self._rang_at = {
-            each: at for each, at in self._rang_at.items() if now - at < self._ring_seconds
+            each: at for each, at in self._rang_at.items() if now - at < self._resend_seconds
         } | {dataset_id: now}
-        self._context.doorbell.ring(INGEST, str(dataset_id))
+        self._context.task_queue.send(INGEST, str(dataset_id))
         self._context.log.info("rang_again", dataset_id=dataset_id, task=INGEST)
 
     def _close_reservations(self) -> None:
@@ -232,7 +232,7 @@ def main() -> None:
     with open_context(settings, log) as context:
         reaper = Reaper(
             context,
-            ring_seconds=settings.ring_seconds,
+            resend_seconds=settings.resend_seconds,
             max_attempts=settings.max_attempts,
             leftover_seconds=settings.leftover_seconds,
         )

@@ -24,7 +24,7 @@ from service.data.ledger.errors import Closed, LeaseHeld
 from service.data.logging import trace_of
 from service.data.progress import FINAL_STATES
 from synth.journal import Journal, JournalMismatch, MemoryJournal
-from synth.run import Progress, Release, run
+from synth.run import FinishedRelease, JobProgress, run
 from worker import certificate, report
 from worker.artifacts import CERTIFICATE, HTML, JSON, REPORT, Written, store, write_artifacts
 from worker.attempts import count_attempts
@@ -34,7 +34,7 @@ from worker.errors import OUTAGES, RESUMED, STOPPED, Cancelled, LeaseLost, OutOf
 from worker.journal import LedgerJournal
 from worker.lease import DryRunLease, Lease, ReleaseLease, kept
 from worker.memory import is_out_of_memory, limited_memory
-from worker.orders import Order, load_order
+from worker.orders import ReleaseJob, load_order
 from worker.pretrained import StoredCache
 from worker.problems import problem
 from worker.reporting import Reporter
@@ -60,7 +60,7 @@ class _Ending:
     state: FinalState
     error: dict[str, Any] | None = None
     artifacts: dict[str, Written] | None = None
-    progress: Progress | None = None
+    progress: JobProgress | None = None
 
 
 def run_release(context: Context, release_id: UUID) -> bool:
@@ -208,7 +208,7 @@ def _compute(attempt: _Attempt, check: Callable[[], None]) -> _Ending:
     return _Ending("succeeded", artifacts=artifacts, progress=reporter.newest)
 
 
-def _run_where_it_fits(attempt: _Attempt, order: Order, reporter: Reporter) -> Release:
+def _run_where_it_fits(attempt: _Attempt, order: ReleaseJob, reporter: Reporter) -> FinishedRelease:
     """Run the mechanism on the device of the settings, or on the CPU if that has too little memory."""
     try:
         return _run(attempt, order, reporter, device=attempt.context.settings.device)
@@ -217,7 +217,9 @@ def _run_where_it_fits(attempt: _Attempt, order: Order, reporter: Reporter) -> R
     return _run(attempt, order, reporter, device="cpu")
 
 
-def _run(attempt: _Attempt, order: Order, reporter: Reporter, *, device: str) -> Release:
+def _run(
+    attempt: _Attempt, order: ReleaseJob, reporter: Reporter, *, device: str
+) -> FinishedRelease:
     """Run the mechanism from the journal: nothing that is in it is charged again."""
     return run(
         order.spec,
@@ -234,7 +236,7 @@ def _run(attempt: _Attempt, order: Order, reporter: Reporter, *, device: str) ->
     )
 
 
-def _about(context: Context, order: Order, artifacts: Mapping[str, Written]) -> report.About:
+def _about(context: Context, order: ReleaseJob, artifacts: Mapping[str, Written]) -> report.About:
     """What the report says of the release beside what came out."""
     return report.About(
         release_id=str(order.release_id),

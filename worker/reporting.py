@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from service.data import progress, releases
 from service.data.context import Context
 from service.data.progress import FINAL_STATES
-from synth.run import Progress
+from synth.run import JobProgress
 from worker.errors import Cancelled, LeaseLost
 from worker.lease import Lease, Ticker
 
@@ -30,12 +30,12 @@ class Reporter:
         self._release_id = release_id
         self._lease = lease
         self._check_lease = check
-        self._newest: Progress | None = None
-        self._told: Progress | None = None
+        self._newest: JobProgress | None = None
+        self._told: JobProgress | None = None
         self._cancelled = threading.Event()
 
     @property
-    def newest(self) -> Progress | None:
+    def newest(self) -> JobProgress | None:
         """The last thing the job said."""
         return self._newest
 
@@ -43,7 +43,7 @@ class Reporter:
         """A thread that tells what is new, as a context."""
         return Ticker(self._tell, seconds=TELL_SECONDS, log=self._context.log)
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: JobProgress) -> None:
         """Hear from the job; raises if it must stop."""
         self._newest = progress
         self.check()
@@ -68,7 +68,7 @@ class Reporter:
             self._cancelled.set()
         return goes_on
 
-    def _report(self, session: Session, newest: Progress | None) -> bool:
+    def _report(self, session: Session, newest: JobProgress | None) -> bool:
         if newest is None or newest == self._told:
             release = releases.get(session, self._release_id)
             return not (release.cancel_requested or release.state in FINAL_STATES)

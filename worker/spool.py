@@ -20,7 +20,7 @@ _TAG_BYTES = 16
 _NONCE_BYTES = 12
 
 
-class _Spool(io.RawIOBase):
+class _EncryptedFile(io.RawIOBase):
     """Blocks of AES-256-GCM, each under its own number, written once and then only read."""
 
     def __init__(self, file: BinaryIO, pieces: Iterable[bytes]) -> None:
@@ -81,7 +81,7 @@ class _Spool(io.RawIOBase):
 def spooled(pieces: Iterable[bytes], folder: Path) -> Iterator[BinaryIO]:
     """All the pieces, as a stream that can be searched; its space is freed at the end."""
     with tempfile.TemporaryFile(dir=folder) as file:
-        yield io.BufferedReader(_Spool(cast(BinaryIO, file), pieces), _BUFFER_BYTES)
+        yield io.BufferedReader(_EncryptedFile(cast(BinaryIO, file), pieces), _BUFFER_BYTES)
 
 
 def _nonce(number: int) -> bytes:

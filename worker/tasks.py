@@ -1,4 +1,4 @@
-"""The tasks, by the names that the service rings. Thin: torch is imported when one of them runs."""
+"""The tasks, by the names that the service sends. Thin: torch is imported when one of them runs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,14 +17,14 @@ from service.data.task_queue import ANSWER, INGEST, RUN, SAMPLE
 from worker.guarded import Guarded
 
 if TYPE_CHECKING:
-    from worker.models import ModelShelf
+    from worker.models import ModelCache
 
 
 class CouldNotAnswer(Exception):
     """What the service learns of a failed question: that it failed. The log tells why."""
 
 
-class Station:
+class WorkerResources:
     """What the tasks of one process share, opened by the first of them: never before a fork."""
 
     def __init__(
@@ -45,14 +45,14 @@ class Station:
         return self._held.enter_context(open_context(self._settings, self.log))
 
     @cached_property
-    def models(self) -> "ModelShelf":
+    def models(self) -> "ModelCache":
         """Released models."""
-        from worker.models import ModelShelf
+        from worker.models import ModelCache
 
-        return ModelShelf(self.context)
+        return ModelCache(self.context)
 
 
-def register_tasks(app: Celery, station: Station) -> None:
+def register_tasks(app: Celery, station: WorkerResources) -> None:
     """Make the tasks known to the application: releases only where a guard can end them."""
     job = _registrar(app, ignore_result=True)
     question = _registrar(app, ignore_result=False)

@@ -1,10 +1,10 @@
 """Fair turns: which of the waiting releases a worker carries out next.
 
-A ring in the broker means that there is work; the release is chosen here, when a worker is free.
+A message in the broker means that there is work; the release is chosen here, when a worker is free.
 Curators (the keys that asked) take turns, and so do the populations of one curator, so a long queue
 of one curator delays another by one release. A release waits if it is queued, or if its worker died
-and the reaper, which gives up what was tried too often, has rung for it since. The lease decides who
-gets it: workers that choose the same release at once do no harm.
+and the reaper has sent its message again since. The reaper gives up what was tried too often. The
+lease decides who gets a release: workers that choose the same one at once do no harm.
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ def take_turn(context: Context, guard: Guarded) -> None:
                     return
             tried.append(release_id)
     except OUTAGES as error:
-        # The reaper rings again for what still waits.
+        # The reaper sends again for what still waits.
         context.log.warning(
             "turn_abandoned", error_type=type(error).__name__, trace=trace_of(error)
         )

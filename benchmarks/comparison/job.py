@@ -16,7 +16,7 @@ from scrim.spec.mechanism import MECHANISMS
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from synth.queries import QuerySet, compile_workload
-from synth.run import Release, run
+from synth.run import FinishedRelease, run
 from synth.table import Table
 
 REPLACE_ONE = Protection(relation="replace_one")
@@ -97,12 +97,12 @@ def run_job(
     )
 
 
-def _errors_of_answers(done: Release, truth: Truth) -> Errors:
+def _errors_of_answers(done: FinishedRelease, truth: Truth) -> Errors:
     assert done.answers is not None
     return _errors(done.answers.fractions, truth)
 
 
-def _errors_of_rows(done: Release, problem: Problem, truth: Truth) -> Errors | None:
+def _errors_of_rows(done: FinishedRelease, problem: Problem, truth: Truth) -> Errors | None:
     if done.rows is None:
         return None
     released = Table(problem.private.schema, [done.rows])

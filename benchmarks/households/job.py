@@ -16,7 +16,7 @@ from benchmarks.households.data import Households
 from benchmarks.households.outcomes import LEVELS, TwoLevelOutcome
 from benchmarks.households.sets import TwoLevelProblem
 from scrim.spec.release import ReleaseSpec
-from synth.queries import Hierarchical, QuerySet, compile_workload
+from synth.queries import HierarchicalQueries, QuerySet, compile_workload
 from synth.run import run
 from synth.table import Chunk
 
@@ -47,7 +47,7 @@ def count_truth(problem: TwoLevelProblem) -> Truth:
     linked = problem.private.schema.linked
     queries = compile_workload(problem.workload, linked)
     levels = np.repeat(
-        [block.level for block in queries.blocks if isinstance(block, Hierarchical)],
+        [block.level for block in queries.blocks if isinstance(block, HierarchicalQueries)],
         [block.size for block in queries.blocks],
     )
     return Truth(queries, {level: levels == level for level in LEVELS}, problem.private)

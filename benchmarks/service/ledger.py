@@ -10,7 +10,7 @@ from sqlalchemy import text
 from benchmarks.report import print_table
 from benchmarks.service.stack import Stack
 from service.data.ledger import repository
-from service.data.ledger.records import Operation
+from service.data.ledger.records import LedgerOperation
 
 OPERATIONS = 1000
 OUTCOME = bytes(8 * 100)
@@ -59,7 +59,7 @@ def _charging(stack: Stack) -> Callable[[], None]:
 
     def charge() -> None:
         for sequence in range(OPERATIONS):
-            operation = Operation(sequence, "measure", {"marginal": ["age"]}, 2.5, 1, OUTCOME)
+            operation = LedgerOperation(sequence, "measure", {"marginal": ["age"]}, 2.5, 1, OUTCOME)
             with stack.app.begin() as connection:
                 repository.commit_operation(connection, release, epoch=epoch, operation=operation)
 

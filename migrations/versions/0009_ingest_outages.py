@@ -13,7 +13,7 @@ def upgrade() -> None:
     op.execute("""
         ALTER TABLE dataset
             ADD COLUMN outages   integer NOT NULL DEFAULT 0 CHECK (outages >= 0),
-            ADD COLUMN resume_at timestamptz -- the reaper does not ring before
+            ADD COLUMN resume_at timestamptz -- the reaper sends no message before
     """)
     op.execute("GRANT UPDATE (outages, resume_at) ON dataset TO scrim_app")
 

@@ -24,7 +24,7 @@ class Spec(BaseModel):
 
 
 @dataclass(frozen=True)
-class ToldApartBy:
+class Discriminated:
     """Marks a union whose members are told apart by one field, such as `name` or `type`."""
 
     field: str

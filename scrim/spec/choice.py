@@ -4,7 +4,7 @@ from scrim.spec.base import Spec
 from scrim.spec.mechanism import Auto
 
 
-class PassedOver(Spec):
+class PassedOverMechanism(Spec):
     """A mechanism that was not chosen."""
 
     mechanism: str
@@ -13,12 +13,12 @@ class PassedOver(Spec):
     """Why not."""
 
 
-class Choice(Spec):
+class MechanismChoice(Spec):
     """Why `auto` chose a mechanism. It follows from what is declared and asked, never from the rows."""
 
     asked: Auto
     """What was asked for."""
     reasons: list[str]
     """What speaks for the chosen one."""
-    passed_over: list[PassedOver]
+    passed_over: list[PassedOverMechanism]
     """Others, and what speaks against them."""

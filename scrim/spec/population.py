@@ -55,7 +55,7 @@ class PartialProtection(Protection):
         return self.rows
 
 
-class Population(Protection):
+class PopulationSpec(Protection):
     """The protected people: they own one budget, shared by every dataset about them."""
 
     name: Name

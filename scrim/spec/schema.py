@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from scrim.spec.base import Name, Spec, ToldApartBy
+from scrim.spec.base import Discriminated, Name, Spec
 
 MAX_COLUMNS = 1000
 MAX_CODES = 100_000
@@ -318,7 +318,7 @@ class IdentifierColumn(Spec):
 
 
 Column = Annotated[
-    CategoricalColumn | IntegerColumn | RealColumn | IdentifierColumn, ToldApartBy("type")
+    CategoricalColumn | IntegerColumn | RealColumn | IdentifierColumn, Discriminated("type")
 ]
 """One declared column."""
 

@@ -14,7 +14,7 @@ from service.console.multipart import FileForm
 from service.console.pages import page
 from service.console.route import ConsoleRoute, explained
 from service.data.context import Context
-from service.data.errors import Invalid, Problem, UnsupportedMediaType
+from service.data.errors import Invalid, ProblemDocument, UnsupportedMediaType
 from service.data.media_types import CSV, GZIP, PARQUET
 from service.data.pagination import LARGEST_LIMIT, Paging
 from service.datasets import endpoints as api
@@ -171,7 +171,7 @@ def _editor(
     form: Form,
     draft: schema_form.Draft,
     *,
-    problem: Problem | None = None,
+    problem: ProblemDocument | None = None,
     mode: str | None = None,
     schema_json: str | None = None,
 ) -> Response:

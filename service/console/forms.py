@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
 
 from service.bodies import MAX_FORM_FIELDS, SMALL
-from service.data.errors import FieldError, IdempotencyKeyReused, Invalid, Problem
+from service.data.errors import FieldProblem, IdempotencyKeyReused, Invalid, ProblemDocument
 from service.idempotency import LONGEST_KEY
 
 Body = TypeVar("Body")
@@ -118,7 +118,7 @@ def parsed_json(text: str, *, loc: Sequence[str]) -> Any:
         message = "must be valid JSON"
         raise Invalid(
             "the JSON cannot be read; check its quotes, commas and brackets",
-            errors=[FieldError(loc=["body", *loc], message=message)],
+            errors=[FieldProblem(loc=["body", *loc], message=message)],
         ) from None
 
 
@@ -133,7 +133,7 @@ def validated(model: TypeAdapter[Body], body: Mapping[str, Any]) -> Body:
         ) from None
 
 
-def repeat_key(form: Form | None = None, problem: Problem | None = None) -> str:
+def repeat_key(form: Form | None = None, problem: ProblemDocument | None = None) -> str:
     """The idempotency key of a form: a second click repeats the first, and makes nothing new.
 
     A form whose key was used with other content, by somebody who went back, gets a new key.

@@ -22,7 +22,7 @@ from service.console.words import (
     describe_settings,
     describe_workload,
 )
-from service.data.errors import Problem
+from service.data.errors import ProblemDocument
 
 _HERE = Path(__file__).parent
 _CODE = re.compile(r"`([^`]+)`")
@@ -35,7 +35,7 @@ def page(
     template: str,
     *,
     status: int = 200,
-    problem: Problem | None = None,
+    problem: ProblemDocument | None = None,
     **values: Any,
 ) -> HTMLResponse:
     """A page, or a part of one."""
@@ -57,7 +57,7 @@ def rendered(
     path: str,
     visitor: object = None,
     token: str = "",
-    problem: Problem | None = None,
+    problem: ProblemDocument | None = None,
     **values: Any,
 ) -> str:
     """A template with its values; those that the layout needs have defaults."""
@@ -66,7 +66,7 @@ def rendered(
     return environment().get_template(template).render(shared | values)
 
 
-def faults_of(problem: Problem | None) -> dict[str, str]:
+def faults_of(problem: ProblemDocument | None) -> dict[str, str]:
     """What is wrong with each field, by its place in the body: `cap.rho`, `columns.0.name`."""
     found = problem.errors if problem is not None else []
     return {".".join(map(str, each.loc[1:])): each.message for each in found}

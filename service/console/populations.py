@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import TypeAdapter
 
-from scrim.spec.population import Population
+from scrim.spec.population import PopulationSpec
 from service.console.access import Admin, AnyVisitor, Curator, Posted
 from service.console.forms import Form, given, number, repeat_key, validated
 from service.console.pages import page
@@ -21,7 +21,7 @@ from service.populations import endpoints as api
 router = APIRouter(prefix="/console/populations", route_class=ConsoleRoute)
 
 LEDGER_LINES = 25
-_POPULATION: TypeAdapter[Population] = TypeAdapter(Population)
+_POPULATION: TypeAdapter[PopulationSpec] = TypeAdapter(PopulationSpec)
 
 
 @router.get("")

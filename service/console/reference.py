@@ -60,7 +60,7 @@ class Content:
 
 
 @dataclass(frozen=True)
-class Operation:
+class ReferenceEntry:
     """What can be asked at one address."""
 
     anchor: str
@@ -81,7 +81,7 @@ class Chapter:
 
     name: str
     text: str
-    operations: list[Operation]
+    operations: list[ReferenceEntry]
 
 
 @dataclass(frozen=True)
@@ -142,10 +142,10 @@ def reference_of(document: Mapping[str, Any]) -> Reference:
     )
 
 
-def _operation(method: str, path: str, described: Mapping[str, Any]) -> Operation:
+def _operation(method: str, path: str, described: Mapping[str, Any]) -> ReferenceEntry:
     answers = [_content(answer, status=status) for status, answer in described["responses"].items()]
     body = described.get("requestBody")
-    return Operation(
+    return ReferenceEntry(
         anchor=described["operationId"],
         method=method.upper(),
         path=path,

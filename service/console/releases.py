@@ -19,7 +19,7 @@ from service.data import datasets as dataset_rows
 from service.data import releases
 from service.data.context import Context
 from service.data.declared import schema_of
-from service.data.errors import ArtifactDamaged, Problem
+from service.data.errors import ArtifactDamaged, ProblemDocument
 from service.data.pagination import LARGEST_LIMIT, Paging
 from service.data.progress import FINAL_STATES
 from service.datasets import endpoints as datasets
@@ -207,7 +207,7 @@ def _shown(
 
 def _released_answers(
     request: Request, context: Context, release: ReleaseView
-) -> tuple[list[ModelAnswer], Problem | None]:
+) -> tuple[list[ModelAnswer], ProblemDocument | None]:
     """The first released answers, or what is wrong with their file; the page is shown without it."""
     if release.state != "succeeded":
         return [], None
@@ -249,7 +249,7 @@ def _editor(
     context: Context,
     form: Form,
     *,
-    refused: Problem | None = None,
+    refused: ProblemDocument | None = None,
 ) -> Response:
     known = _datasets(caller, context)
     previewed = _previewed(request, caller, context, form)

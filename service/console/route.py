@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 
 from service.console.access import SignInNeeded
 from service.console.pages import page
-from service.data.errors import Problem
+from service.data.errors import ProblemDocument
 from service.problems import answer_to
 
 HEADERS = {
@@ -71,11 +71,11 @@ def explain(request: Request, error: Exception) -> Response:
     return found
 
 
-def explained(request: Request, error: Exception) -> Problem:
+def explained(request: Request, error: Exception) -> ProblemDocument:
     """A foreseen error as a problem, to be shown beside a form; any other is raised again."""
     return problem_of(answer_to(request, error))
 
 
-def problem_of(answer: Response) -> Problem:
+def problem_of(answer: Response) -> ProblemDocument:
     """The problem in an answer."""
-    return Problem.model_validate(json.loads(bytes(answer.body)))
+    return ProblemDocument.model_validate(json.loads(bytes(answer.body)))

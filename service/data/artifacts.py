@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from service.data.content import DamagedContent
 from service.data.context import Context
 from service.data.errors import ArtifactDamaged
-from service.data.models import Artifact
+from service.data.models import ArtifactRow
 from service.data.storage import StoredContent
 
 
 def read_artifact(
-    context: Context, artifact: Artifact, *, start: int = 0, end: int | None = None
+    context: Context, artifact: ArtifactRow, *, start: int = 0, end: int | None = None
 ) -> Iterator[bytes]:
     """The bytes from `start` up to, not including, `end`; ArtifactDamaged at once if damaged."""
     with _alarmed(context, artifact):
@@ -19,7 +19,7 @@ def read_artifact(
 
 
 def send_artifact(
-    context: Context, artifact: Artifact, *, start: int = 0, end: int | None = None
+    context: Context, artifact: ArtifactRow, *, start: int = 0, end: int | None = None
 ) -> AsyncIterator[bytes]:
     """As `read_artifact`, for an HTTP answer."""
     with _alarmed(context, artifact):
@@ -27,7 +27,7 @@ def send_artifact(
 
 
 @contextmanager
-def _alarmed(context: Context, artifact: Artifact) -> Iterator[None]:
+def _alarmed(context: Context, artifact: ArtifactRow) -> Iterator[None]:
     try:
         yield
     except DamagedContent:
@@ -37,5 +37,5 @@ def _alarmed(context: Context, artifact: Artifact) -> Iterator[None]:
         raise ArtifactDamaged(artifact.name) from None
 
 
-def _content(artifact: Artifact) -> StoredContent:
+def _content(artifact: ArtifactRow) -> StoredContent:
     return StoredContent(artifact.object_key, artifact.size, artifact.sha256.hex())

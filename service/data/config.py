@@ -61,7 +61,7 @@ class Settings(BaseSettings):
     migration_url: PostgresDsn | None = None
     """The database, as the role that may change its structure; only `migrate` needs it."""
     broker_url: BrokerUrl
-    """Redis or Valkey: rings the workers and counts requests."""
+    """Redis or Valkey: carries messages to the workers and counts requests."""
     storage_url: StorageUrl
     """`file:///folder`, or `s3://bucket/prefix` with the usual AWS_* variables."""
     data_dir: Path

@@ -19,7 +19,7 @@ from service.data.ledger.anchor import advance_anchor, check_anchor
 from service.data.ledger.anchor_store import AnchorStore, open_anchor_store
 from service.data.limiter import Limiter
 from service.data.storage import Storage, open_storage
-from service.data.task_queue import Doorbell
+from service.data.task_queue import TaskQueue
 from service.data.work import UnitOfWork, unit_of_work
 
 _BROKER_SECONDS = 2.0
@@ -35,7 +35,7 @@ class Context:
     storage: Storage
     content: CheckedContent
     broker: "redis.Redis"
-    doorbell: Doorbell
+    task_queue: TaskQueue
     limiter: Limiter
     signing_key: Ed25519PrivateKey
     anchor_store: AnchorStore
@@ -72,7 +72,7 @@ def open_context(settings: Settings, log: FilteringBoundLogger) -> Iterator[Cont
         retry=Retry(NoBackoff(), 1),
     )
     engine = open_engine(str(settings.database_url), pool_size=settings.database_connections)
-    doorbell = Doorbell(broker_url, broker, log)
+    task_queue = TaskQueue(broker_url, broker, log)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     storage = open_storage(str(settings.storage_url))
     try:
@@ -83,7 +83,7 @@ def open_context(settings: Settings, log: FilteringBoundLogger) -> Iterator[Cont
             storage=storage,
             content=CheckedContent(storage),
             broker=broker,
-            doorbell=doorbell,
+            task_queue=task_queue,
             limiter=Limiter(
                 broker,
                 rate=settings.rate_limit,
@@ -94,6 +94,6 @@ def open_context(settings: Settings, log: FilteringBoundLogger) -> Iterator[Cont
             anchor_store=open_anchor_store(settings.anchor_location),
         )
     finally:
-        doorbell.close()
+        task_queue.close()
         broker.close()
         engine.dispose()

@@ -8,43 +8,45 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from service.data.errors import NotFound
-from service.data.models import Dataset, Upload
+from service.data.models import DatasetRow, UploadRow
 from service.data.pagination import Paging, newest_first
 
 DATASETS = "datasets"
 """Where the storage keeps the objects of all datasets."""
 
 
-def get(session: Session, dataset_id: UUID) -> Dataset:
+def get(session: Session, dataset_id: UUID) -> DatasetRow:
     """One dataset; NotFound if there is none."""
-    return _found(session.get(Dataset, dataset_id))
+    return _found(session.get(DatasetRow, dataset_id))
 
 
-def lock(session: Session, dataset_id: UUID) -> Dataset:
+def lock(session: Session, dataset_id: UUID) -> DatasetRow:
     """One dataset, which nobody else may change or use until the transaction ends."""
-    statement = select(Dataset).where(Dataset.id == dataset_id).with_for_update()
+    statement = select(DatasetRow).where(DatasetRow.id == dataset_id).with_for_update()
     return _found(session.scalar(statement))
 
 
-def hold(session: Session, dataset_id: UUID) -> Dataset:
+def hold(session: Session, dataset_id: UUID) -> DatasetRow:
     """One dataset, which nobody may change or delete until the transaction ends."""
-    statement = select(Dataset).where(Dataset.id == dataset_id).with_for_update(read=True)
+    statement = select(DatasetRow).where(DatasetRow.id == dataset_id).with_for_update(read=True)
     return _found(session.scalar(statement))
 
 
-def lock_all_with_keys(session: Session) -> Sequence[Dataset]:
+def lock_all_with_keys(session: Session) -> Sequence[DatasetRow]:
     """Every dataset that has a data key, which nobody else may change until the transaction ends."""
-    statement = select(Dataset).where(Dataset.wrapped_key.is_not(None)).order_by(Dataset.id)
+    statement = (
+        select(DatasetRow).where(DatasetRow.wrapped_key.is_not(None)).order_by(DatasetRow.id)
+    )
     return session.scalars(statement.with_for_update()).all()
 
 
-def newest_with_key(session: Session) -> Dataset | None:
+def newest_with_key(session: Session) -> DatasetRow | None:
     """The newest dataset that has a data key, if there is one."""
-    statement = select(Dataset).where(Dataset.wrapped_key.is_not(None))
-    return session.scalar(statement.order_by(Dataset.created_at.desc()).limit(1))
+    statement = select(DatasetRow).where(DatasetRow.wrapped_key.is_not(None))
+    return session.scalar(statement.order_by(DatasetRow.created_at.desc()).limit(1))
 
 
-def pinned_hash(dataset: Dataset, public: Dataset | None) -> bytes:
+def pinned_hash(dataset: DatasetRow, public: DatasetRow | None) -> bytes:
     """What a reservation pins of the rows a release reads: those of both datasets, if it has two."""
     assert dataset.content_hash is not None
     if public is None:
@@ -53,21 +55,21 @@ def pinned_hash(dataset: Dataset, public: Dataset | None) -> bytes:
     return hashlib.sha256(dataset.content_hash + public.content_hash).digest()
 
 
-def page(session: Session, paging: Paging) -> Sequence[Dataset]:
+def page(session: Session, paging: Paging) -> Sequence[DatasetRow]:
     """A page of datasets, the newest first."""
-    return session.scalars(newest_first(select(Dataset), Dataset, paging)).all()
+    return session.scalars(newest_first(select(DatasetRow), DatasetRow, paging)).all()
 
 
-def uploads(session: Session, dataset_id: UUID) -> Sequence[Upload]:
+def uploads(session: Session, dataset_id: UUID) -> Sequence[UploadRow]:
     """What was uploaded for a dataset, by name of the table."""
     return session.scalars(
-        select(Upload).where(Upload.dataset_id == dataset_id).order_by(Upload.table_name)
+        select(UploadRow).where(UploadRow.dataset_id == dataset_id).order_by(UploadRow.table_name)
     ).all()
 
 
 def forget_uploads(session: Session, dataset_id: UUID) -> None:
     """Remove the records of what was uploaded."""
-    session.execute(delete(Upload).where(Upload.dataset_id == dataset_id))
+    session.execute(delete(UploadRow).where(UploadRow.dataset_id == dataset_id))
 
 
 def object_prefix(dataset_id: UUID) -> str:
@@ -75,7 +77,7 @@ def object_prefix(dataset_id: UUID) -> str:
     return f"{DATASETS}/{dataset_id}"
 
 
-def _found(dataset: Dataset | None) -> Dataset:
+def _found(dataset: DatasetRow | None) -> DatasetRow:
     if dataset is None:
         raise NotFound("there is no such dataset")
     return dataset

@@ -6,14 +6,14 @@ from pydantic import TypeAdapter
 
 from scrim.spec.schema import STORED, Columns, IdentifierColumn, Schema
 from scrim.spec.two_level import DeclaredSchema, TwoLevelSchema, shape_of
-from service.data.models import Dataset
+from service.data.models import DatasetRow
 
 TableName = Literal["rows", "groups", "individuals"]
 
 _SCHEMA: TypeAdapter[Schema | TwoLevelSchema] = TypeAdapter(DeclaredSchema)
 
 
-def schema_of(dataset: Dataset) -> Schema | TwoLevelSchema:
+def schema_of(dataset: DatasetRow) -> Schema | TwoLevelSchema:
     """The declared schema of a dataset. It was checked when it was declared, and never changes."""
     return _SCHEMA.validate_python(dataset.declared_schema, context=STORED)
 
@@ -26,7 +26,7 @@ def owners_in(schema: Schema | TwoLevelSchema) -> list[str]:
     return [name for name in _identifiers(own.columns) if name != own.group_key]
 
 
-def tables_of(dataset: Dataset) -> tuple[TableName, ...]:
+def tables_of(dataset: DatasetRow) -> tuple[TableName, ...]:
     """The tables that must be uploaded for a dataset."""
     return ("rows",) if shape_of(dataset.declared_schema) == "flat" else ("groups", "individuals")
 

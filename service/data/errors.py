@@ -30,7 +30,7 @@ from pydantic import Field
 from service.data.views import View
 
 
-class FieldError(View):
+class FieldProblem(View):
     """One thing that is wrong with a request."""
 
     loc: list[str | int]
@@ -39,7 +39,7 @@ class FieldError(View):
     """What is wrong there."""
 
 
-class Problem(View):
+class ProblemDocument(View):
     """What every error looks like (RFC 9457)."""
 
     type: Annotated[str, Field(examples=["/problems/budget-exhausted"])]
@@ -50,7 +50,7 @@ class Problem(View):
     """The HTTP status."""
     detail: Annotated[str, Field(examples=["the population's budget does not cover this amount"])]
     """What went wrong this time, and how to mend it."""
-    errors: list[FieldError] = []
+    errors: list[FieldProblem] = []
     """For invalid requests: every fault that was found."""
     request_id: str
     """Quote it when you ask for help; it is in the service's log as well."""
@@ -69,7 +69,7 @@ class ServiceError(Exception):
         self,
         detail: str,
         *,
-        errors: list[FieldError] | None = None,
+        errors: list[FieldProblem] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
@@ -138,7 +138,7 @@ class LastAdminKey(Conflict):
     type, title = "last-admin-key", "Last admin key"
 
 
-class TooLarge(ServiceError):
+class ContentTooLarge(ServiceError):
     """The body exceeds the limit."""
 
     status, type, title = 413, "too-large", "Body too large"

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from service.data.models import Dataset
+from service.data.models import DatasetRow
 
 _CLAIM = text("""
     UPDATE dataset
@@ -66,14 +66,14 @@ def settle(
 
 
 def waiting(session: Session, *, limit: int) -> list[UUID]:
-    """Datasets that wait for a worker, the oldest first: the reaper rings for them again."""
+    """Datasets that wait for a worker, the oldest first: the reaper sends their messages again."""
     return list(session.scalars(_WAITING, {"limit": limit}))
 
 
-def lock_lost(session: Session, *, limit: int) -> Sequence[Dataset]:
+def lock_lost(session: Session, *, limit: int) -> Sequence[DatasetRow]:
     """Datasets whose worker died, the oldest first, which nobody else may change meanwhile."""
-    statement = select(Dataset).where(
-        Dataset.state == "ingesting", Dataset.lease_until <= func.clock_timestamp()
+    statement = select(DatasetRow).where(
+        DatasetRow.state == "ingesting", DatasetRow.lease_until <= func.clock_timestamp()
     )
-    oldest = statement.order_by(Dataset.created_at).limit(limit)
+    oldest = statement.order_by(DatasetRow.created_at).limit(limit)
     return session.scalars(oldest.with_for_update(skip_locked=True)).all()

@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from service.data.models import ApiKey
+from service.data.models import KeyRow
 from service.data.pagination import Paging, newest_first
 
 
@@ -44,25 +44,25 @@ def find_signed_in(session: Session, session_id: UUID) -> WorkingKey | None:
     return None if row is None else WorkingKey(*row)
 
 
-def get(session: Session, key_id: UUID) -> ApiKey | None:
+def get(session: Session, key_id: UUID) -> KeyRow | None:
     """One key."""
-    return session.get(ApiKey, key_id)
+    return session.get(KeyRow, key_id)
 
 
-def lock_lasting_admins(session: Session) -> Sequence[ApiKey]:
+def lock_lasting_admins(session: Session) -> Sequence[KeyRow]:
     """The admin keys that neither expire nor are revoked, locked against changes."""
     return session.scalars(
-        select(ApiKey)
+        select(KeyRow)
         .where(
-            ApiKey.scopes.contains(["admin"]),
-            ApiKey.revoked_at.is_(None),
-            ApiKey.expires_at.is_(None),
+            KeyRow.scopes.contains(["admin"]),
+            KeyRow.revoked_at.is_(None),
+            KeyRow.expires_at.is_(None),
         )
-        .order_by(ApiKey.id)
+        .order_by(KeyRow.id)
         .with_for_update()
     ).all()
 
 
-def page(session: Session, paging: Paging) -> Sequence[ApiKey]:
+def page(session: Session, paging: Paging) -> Sequence[KeyRow]:
     """A page of keys, the newest first."""
-    return session.scalars(newest_first(select(ApiKey), ApiKey, paging)).all()
+    return session.scalars(newest_first(select(KeyRow), KeyRow, paging)).all()

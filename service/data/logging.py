@@ -43,7 +43,7 @@ ALLOWED_FIELDS = frozenset(
 LONGEST_VALUE = 200
 
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 
 
 def build_logger(stream: TextIO | None = None) -> FilteringBoundLogger:

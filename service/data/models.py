@@ -31,7 +31,7 @@ def _created() -> Mapped[datetime]:
     return mapped_column(server_default=FetchedValue())
 
 
-class ApiKey(Row):
+class KeyRow(Row):
     """A key of a person or program; the secret itself is never stored."""
 
     __tablename__ = "api_key"
@@ -88,7 +88,7 @@ class PopulationRow(Row):
         )
 
 
-class Dataset(Row):
+class DatasetRow(Row):
     """A declared table, or two linked ones, and the key that its rows are encrypted with."""
 
     __tablename__ = "dataset"
@@ -112,7 +112,7 @@ class Dataset(Row):
     created_at: Mapped[datetime] = _created()
 
 
-class Upload(Row):
+class UploadRow(Row):
     """An encrypted object that holds one table of a dataset, as it was sent."""
 
     __tablename__ = "upload"
@@ -156,7 +156,7 @@ class ReleaseRow(Row):
     outages: Mapped[int] = mapped_column(default=0)
     memory_failures: Mapped[int] = mapped_column(default=0)
     resume_at: Mapped[datetime | None]
-    """The reaper does not ring before."""
+    """The reaper sends no message before."""
     turn_at: Mapped[datetime | None]
 
 
@@ -172,7 +172,7 @@ class ReleaseEvent(Row):
     payload: Mapped[dict[str, Any]]
 
 
-class Artifact(Row):
+class ArtifactRow(Row):
     """A released file, kept under the hash of its content."""
 
     __tablename__ = "artifact"

@@ -12,7 +12,7 @@ from pydantic import ConfigDict
 from sqlalchemy import Select, select, tuple_
 from sqlalchemy.orm import DeclarativeBase
 
-from service.data.errors import FieldError, Invalid
+from service.data.errors import FieldProblem, Invalid
 from service.data.views import View
 
 DEFAULT_LIMIT = 50
@@ -61,7 +61,7 @@ class Paging:
         except (binascii.Error, ValueError, TypeError, KeyError):
             raise Invalid(
                 "the cursor is not one that this service made; use `next` of the page before",
-                errors=[FieldError(loc=["query", "cursor"], message="is not a cursor")],
+                errors=[FieldProblem(loc=["query", "cursor"], message="is not a cursor")],
             ) from None
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Select, bindparam, column, select, table
 from sqlalchemy.orm import Session
 
 from service.data.errors import NotFound
-from service.data.ledger.records import Account
+from service.data.ledger.records import LedgerAccount
 from service.data.models import PopulationRow
 from service.data.pagination import Paging, newest_first
 
@@ -27,12 +27,12 @@ class ShownPopulation(NamedTuple):
     cap: dict[str, Any]
     delta: float
     created_at: datetime
-    account: Account
+    account: LedgerAccount
 
     @classmethod
     def of(cls, row: Sequence[Any]) -> "ShownPopulation":
         """A row of `_SHOWN`: the population's columns, then the account's."""
-        return cls._make((*row[:_OWN], Account(*row[_OWN:])))
+        return cls._make((*row[:_OWN], LedgerAccount(*row[_OWN:])))
 
 
 _OWN = len(ShownPopulation._fields) - 1
@@ -41,7 +41,7 @@ _OWN = len(ShownPopulation._fields) - 1
 def _select_shown() -> Select[Any]:
     """Populations with their balances, in one statement: both are of one moment."""
     population = PopulationRow.__table__
-    names = [field.name for field in fields(Account)]
+    names = [field.name for field in fields(LedgerAccount)]
     account = table("account", *map(column, names), schema="ledger")
     return select(
         *(population.c[name] for name in ShownPopulation._fields[:_OWN]),

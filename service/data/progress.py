@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from scrim.spec.budget import rho_of_units
 from service.data import releases
-from service.data.models import Artifact, ReleaseRow
+from service.data.models import ArtifactRow, ReleaseRow
 from service.data.storage import StoredContent
 
 FINAL_STATES = frozenset({"succeeded", "failed", "cancelled"})
@@ -48,7 +48,7 @@ def add_artifact(
 ) -> None:
     """Record a released file; recorded again, by a job that was resumed, it is replaced."""
     session.merge(
-        Artifact(
+        ArtifactRow(
             release_id=release_id,
             name=name,
             object_key=stored.key,

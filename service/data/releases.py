@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.orm import Session
 
 from service.data.errors import NotFound
-from service.data.models import ApiKey, Artifact, ReleaseEvent, ReleaseRow
+from service.data.models import ArtifactRow, KeyRow, ReleaseEvent, ReleaseRow
 from service.data.pagination import Paging, newest_first
 
 _ADD_EVENT = text("""
@@ -65,7 +65,7 @@ class ShownRelease(NamedTuple):
 
 def _select_shown() -> Select[Any]:
     """Everything that is shown of releases, in one statement: all of it is of one moment."""
-    release, artifact = ReleaseRow.__table__, Artifact.__table__
+    release, artifact = ReleaseRow.__table__, ArtifactRow.__table__
     reservation = table("reservation", column("release_id"), column("spent_units"), schema="ledger")
     spent = select(reservation.c.spent_units).where(reservation.c.release_id == release.c.id)
     described = func.json_build_object(
@@ -149,16 +149,16 @@ def unfinished_of(session: Session, dataset_id: UUID) -> Sequence[UUID]:
 def queued_by(session: Session, key_id: UUID, *, dry_run: bool) -> int:
     """How many releases, or dry runs, of a key are queued; no other can join until the commit."""
     # Locked so that requests at the same moment count one after the other.
-    session.execute(select(ApiKey.id).where(ApiKey.id == key_id).with_for_update(key_share=True))
+    session.execute(select(KeyRow.id).where(KeyRow.id == key_id).with_for_update(key_share=True))
     queued = select(func.count()).where(
         ReleaseRow.state == "queued", ReleaseRow.key_id == key_id, ReleaseRow.dry_run == dry_run
     )
     return session.scalar(queued) or 0
 
 
-def artifact(session: Session, release_id: UUID, name: str) -> Artifact:
+def artifact(session: Session, release_id: UUID, name: str) -> ArtifactRow:
     """One artifact of a release; NotFound if there is none of that name."""
-    found = session.get(Artifact, (release_id, name))
+    found = session.get(ArtifactRow, (release_id, name))
     if found is None:
         raise NotFound("the release has no artifact of that name; `artifacts` lists what it has")
     return found

@@ -1,7 +1,7 @@
-"""Ringing the workers. A message carries ids and public questions, never data.
+"""Messages to the workers. They carry ids and public questions, never data.
 
-The database is the truth: a ring that is lost is repeated by the reaper, so a failure to ring is
-logged and not raised. Questions to a released model are the exception: somebody waits for the
+The database is the truth: a message that is lost is sent again by the reaper, so a failure to send is
+logged and not raised. Questions to a released model are the exception: a caller waits for the
 answer, which the worker's task returns and Celery leaves in the broker for a moment.
 """
 
@@ -40,7 +40,7 @@ _LONGEST_PAUSE_SECONDS = 0.2
 _ANSWERS = "celery-task-meta-"
 
 
-class Doorbell:
+class TaskQueue:
     """Sends tasks by name; knows nothing of the workers' code."""
 
     def __init__(self, broker_url: str, broker: "redis.Redis", log: FilteringBoundLogger) -> None:
@@ -58,13 +58,13 @@ class Doorbell:
             },
         )
 
-    def ring(self, task: str, *args: str) -> None:
+    def send(self, task: str, *args: str) -> None:
         """Tell a worker that there is something to do."""
         try:
             self._send(task, args)
         except (KombuError, RedisError, OSError) as error:
             self._log.warning(
-                "ring_failed",
+                "send_failed",
                 task=task,
                 queue=QUEUE_OF[task],
                 error_type=type(error).__name__,

@@ -1,7 +1,7 @@
 """The unit of work: one transaction, and what is to be done once it is committed.
 
 Services add to it and never commit. What waits for the commit is lost if the process dies in
-between, so it must be something that is repaired elsewhere, such as a ring of the doorbell.
+between, so it must be something that is repaired elsewhere, such as a message to the workers.
 """
 
 from collections.abc import Callable, Iterator

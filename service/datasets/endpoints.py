@@ -9,7 +9,7 @@ from service.bodies import UNLIMITED, allow_body
 from service.data import datasets
 from service.data.context import Context
 from service.data.declared import TableName
-from service.data.errors import TooLarge
+from service.data.errors import ContentTooLarge
 from service.data.media_types import CSV, GZIP, PARQUET
 from service.data.pagination import Page
 from service.datasets import service, uploads
@@ -93,7 +93,9 @@ async def upload(
     """
     media_type = uploads.media_type_of(content_type, content_encoding)
     if content_length is not None and content_length > context.settings.max_upload_bytes:
-        raise TooLarge(f"a table may have at most {context.settings.max_upload_bytes:,} bytes")
+        raise ContentTooLarge(
+            f"a table may have at most {context.settings.max_upload_bytes:,} bytes"
+        )
     allow_body(request, UNLIMITED)  # Streamed, and counted against its own limit.
     view = await uploads.receive(
         context, dataset_id, request.stream(), caller=caller, table=table, media_type=media_type

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from scrim.spec.base import Name, Spec, ToldApartBy
+from scrim.spec.base import Discriminated, Name, Spec
 from scrim.spec.two_level import DeclaredSchema
 from service.data.declared import TableName
 from service.data.views import View
@@ -49,7 +49,7 @@ class NewPublicDataset(_NewDataset):
     """The statement that none of the protected people is in it."""
 
 
-NewDataset = Annotated[NewPrivateDataset | NewPublicDataset, ToldApartBy("visibility")]
+NewDataset = Annotated[NewPrivateDataset | NewPublicDataset, Discriminated("visibility")]
 
 
 class DatasetSummary(View):

@@ -13,7 +13,7 @@ from scrim.spec.two_level import TwoLevelSchema
 from service.data import datasets, populations
 from service.data.crypto import new_data_key, wrap_key
 from service.data.declared import owners_in, tables_of
-from service.data.models import Dataset
+from service.data.models import DatasetRow
 from service.data.pagination import Page, Paging, page_of
 from service.datasets.schemas import (
     DatasetSummary,
@@ -44,7 +44,7 @@ def create(
         _refuse_unbounded(body.declared_schema, population.protection)
     declared = body.declared_schema.model_dump(mode="json", exclude_none=True)
     _refuse_nul(declared)
-    dataset = Dataset(
+    dataset = DatasetRow(
         id=dataset_id,
         **body.model_dump(exclude={"declared_schema"}),
         declared_schema=declared,
@@ -85,7 +85,7 @@ def delete(session: Session, dataset_id: UUID) -> None:
     cancel_all_of(session, dataset_id)
 
 
-def view_of(session: Session, dataset: Dataset, caller: Caller) -> DatasetView:
+def view_of(session: Session, dataset: DatasetRow, caller: Caller) -> DatasetView:
     """A dataset, with what the caller may know of it."""
     missing: list[str] = []
     if dataset.state == "awaiting_content":
@@ -98,7 +98,7 @@ def view_of(session: Session, dataset: Dataset, caller: Caller) -> DatasetView:
     )
 
 
-def _summary(dataset: Dataset, caller: Caller) -> DatasetSummary:
+def _summary(dataset: DatasetRow, caller: Caller) -> DatasetSummary:
     summary = DatasetSummary.model_validate(dataset, from_attributes=True)
     # A fault of a file is a fact about its rows, so it is for those who have the file.
     if dataset.reason is None or dataset.created_by == caller.key_id:

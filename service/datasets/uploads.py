@@ -12,9 +12,15 @@ from service.data import datasets
 from service.data.context import Context
 from service.data.crypto import encrypt_stream, unwrap_key, upload_purpose
 from service.data.declared import TableName, tables_of
-from service.data.errors import Conflict, FieldError, Invalid, TooLarge, UnsupportedMediaType
+from service.data.errors import (
+    Conflict,
+    ContentTooLarge,
+    FieldProblem,
+    Invalid,
+    UnsupportedMediaType,
+)
 from service.data.media_types import CSV, GZIP, PARQUET
-from service.data.models import Dataset, Upload
+from service.data.models import DatasetRow, UploadRow
 from service.data.task_queue import INGEST
 from service.datasets.schemas import DatasetView
 from service.datasets.service import view_of
@@ -68,13 +74,13 @@ async def receive(
     table: TableName | None,
     media_type: str,
 ) -> DatasetView:
-    """Store one table of a dataset; with the last one, the workers are rung."""
+    """Store one table of a dataset; the last one sends a message to the workers."""
     target = await run_in_threadpool(_open_target, context, dataset_id, table)
     meter = _Meter()
     limited = _limited(pieces, context.settings.max_upload_bytes)
     encrypted = encrypt_stream(target.data_key, limited, purpose=upload_purpose(target.table))
     await context.storage.put(target.object_key, meter.watch(encrypted))
-    upload = Upload(
+    upload = UploadRow(
         dataset_id=dataset_id,
         table_name=target.table,
         object_key=target.object_key,
@@ -98,7 +104,7 @@ def _open_target(context: Context, dataset_id: UUID, table: TableName | None) ->
         table = wanted[0]
     if table not in wanted:
         message = f"name the table: {' or '.join(wanted)}"
-        raise Invalid(message, errors=[FieldError(loc=["query", "table"], message=message)])
+        raise Invalid(message, errors=[FieldProblem(loc=["query", "table"], message=message)])
     return _Target(
         dataset_id=dataset_id,
         table=table,
@@ -108,7 +114,7 @@ def _open_target(context: Context, dataset_id: UUID, table: TableName | None) ->
     )
 
 
-def _record(context: Context, upload: Upload, caller: Caller) -> DatasetView:
+def _record(context: Context, upload: UploadRow, caller: Caller) -> DatasetView:
     with context.transaction() as work:
         # Locked, so that of two last tables that arrive together one finds the dataset complete.
         dataset = datasets.lock(work.session, upload.dataset_id)
@@ -122,13 +128,13 @@ def _record(context: Context, upload: Upload, caller: Caller) -> DatasetView:
             dataset.state = "ingesting"
             work.session.flush()
             view = view_of(work.session, dataset, caller)
-            work.after_commit(lambda: context.doorbell.ring(INGEST, str(dataset.id)))
+            work.after_commit(lambda: context.task_queue.send(INGEST, str(dataset.id)))
     return view
 
 
-def _replace(session: Session, upload: Upload) -> str | None:
+def _replace(session: Session, upload: UploadRow) -> str | None:
     """Record an upload in place of an earlier one, whose object is returned."""
-    earlier = session.get(Upload, (upload.dataset_id, upload.table_name))
+    earlier = session.get(UploadRow, (upload.dataset_id, upload.table_name))
     replaced = None
     if earlier is not None:
         replaced = earlier.object_key
@@ -139,7 +145,7 @@ def _replace(session: Session, upload: Upload) -> str | None:
     return replaced
 
 
-def _content_hash(session: Session, dataset: Dataset) -> bytes:
+def _content_hash(session: Session, dataset: DatasetRow) -> bytes:
     """Pins what was uploaded. Made of encrypted objects, so it tells nothing about the rows."""
     digest = hashlib.sha256(b"scrim-content-1\n")
     for upload in datasets.uploads(session, dataset.id):
@@ -147,7 +153,7 @@ def _content_hash(session: Session, dataset: Dataset) -> bytes:
     return digest.digest()
 
 
-def _awaiting(dataset: Dataset) -> bytes:
+def _awaiting(dataset: DatasetRow) -> bytes:
     if dataset.state != "awaiting_content" or dataset.wrapped_key is None:
         raise Conflict(
             f"the dataset is {dataset.state} and takes no content; create another dataset"
@@ -160,7 +166,7 @@ async def _limited(pieces: AsyncIterator[bytes], most: int) -> AsyncIterator[byt
     async for piece in pieces:
         size += len(piece)
         if size > most:
-            raise TooLarge(f"a table may have at most {most:,} bytes; send it compressed")
+            raise ContentTooLarge(f"a table may have at most {most:,} bytes; send it compressed")
         if piece:
             yield piece
     if not size:

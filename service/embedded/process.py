@@ -28,7 +28,7 @@ SERVER_PORTS = range(20_000, 32_000)
 
 
 @dataclass(frozen=True)
-class Account:
+class SystemAccount:
     """A user and group that a child runs as."""
 
     uid: int
@@ -48,12 +48,12 @@ class Account:
         return bool(status.st_mode & 0o001)
 
 
-def own_account() -> Account:
+def own_account() -> SystemAccount:
     """The account we run as ourselves."""
-    return Account(os.geteuid(), os.getegid())
+    return SystemAccount(os.geteuid(), os.getegid())
 
 
-def server_account() -> Account:
+def server_account() -> SystemAccount:
     """The account for servers: our own, or `nobody` when we are root (Postgres refuses root)."""
     if os.geteuid() != 0:
         return own_account()
@@ -66,7 +66,7 @@ def server_account() -> Account:
             "The embedded servers do not run as root, and this machine has no user `nobody`: "
             "add one, or use an ordinary user."
         ) from None
-    return Account(nobody.pw_uid, nobody.pw_gid)
+    return SystemAccount(nobody.pw_uid, nobody.pw_gid)
 
 
 class Child:
@@ -80,7 +80,7 @@ class Child:
         log_path: Path,
         env: Mapping[str, str] | None = None,
         folder: Path | None = None,
-        account: Account | None = None,
+        account: SystemAccount | None = None,
         death_signal: signal.Signals = signal.SIGKILL,
         input_text: str = "",
         pass_fds: Sequence[int] = (),
@@ -184,7 +184,9 @@ class Child:
         return StartFailedError(f"{self.name} {what_happened}; see {self._log_path}:\n{shown}")
 
 
-def _tethered(argv: Sequence[str], account: Account, death_signal: signal.Signals) -> list[str]:
+def _tethered(
+    argv: Sequence[str], account: SystemAccount, death_signal: signal.Signals
+) -> list[str]:
     """The command that runs `argv` as `account` and tied to us, where the system can do that."""
     if sys.platform != "linux":
         return list(argv)

@@ -35,7 +35,7 @@ class Claim:
         return caller
 
 
-class Guard(SecurityBase):
+class AccessGuard(SecurityBase):
     """Lets only keys with one of these scopes pass; every key, where no scope is named.
 
     As a dependency it gives the caller, if the route has verified the claim before it read the
@@ -98,9 +98,9 @@ def _refuse_too_many(request: Request, context: Context, key: WorkingKey) -> Non
         )
 
 
-AnyKey = Annotated[Caller, Depends(Guard())]
-Admin = Annotated[Caller, Depends(Guard("admin"))]
-Curator = Annotated[Caller, Depends(Guard("curator"))]
-Analyst = Annotated[Caller, Depends(Guard("analyst"))]
-Reader = Annotated[Caller, Depends(Guard("curator", "analyst"))]
+AnyKey = Annotated[Caller, Depends(AccessGuard())]
+Admin = Annotated[Caller, Depends(AccessGuard("admin"))]
+Curator = Annotated[Caller, Depends(AccessGuard("curator"))]
+Analyst = Annotated[Caller, Depends(AccessGuard("analyst"))]
+Reader = Annotated[Caller, Depends(AccessGuard("curator", "analyst"))]
 """A curator, or an analyst, who sees only releases that are published and have succeeded."""

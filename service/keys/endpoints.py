@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, Path
 
 from service.data import keys
-from service.data.models import ApiKey
+from service.data.models import KeyRow
 from service.data.pagination import Page, page_of
 from service.dependencies import Pages, Services
 from service.keys.access import Admin
@@ -41,5 +41,5 @@ def revoke(key_id: KeyId, caller: Admin, context: Services) -> None:
         revoke_key(work.session, key_id)
 
 
-def _view(row: ApiKey) -> KeyView:
+def _view(row: KeyRow) -> KeyView:
     return KeyView.model_validate(row, from_attributes=True)

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from service.data import keys
 from service.data.errors import Invalid, LastAdminKey, NotFound
 from service.data.keys import WorkingKey
-from service.data.models import ApiKey
+from service.data.models import KeyRow
 from service.keys.schemas import Scope
 
 PREFIX = "scrim_"
@@ -26,12 +26,12 @@ def create_key(
     scopes: Sequence[Scope],
     *,
     expires_at: datetime | None = None,
-) -> tuple[ApiKey, str]:
+) -> tuple[KeyRow, str]:
     """A new key and its secret, which nobody can read again."""
     if expires_at is not None and expires_at <= datetime.now(UTC):
         raise Invalid("expires_at lies in the past")
     secret = PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
-    row = ApiKey(
+    row = KeyRow(
         id=uuid4(),
         name=name,
         prefix=secret[:_PREFIX_LENGTH],

@@ -68,7 +68,7 @@ def _shown_time(entry: AuditEntry) -> datetime:
     return entry.at
 
 
-class Verification(View):
+class VerificationView(View):
     """What a check of the ledger found."""
 
     ok: bool
@@ -97,12 +97,12 @@ def list_entries(
 
 # Its own response class: as a read of one transaction, that one would be idle for too long.
 @router.get("/verify", summary="Verify the ledger", response_class=JSONResponse)
-def verify(population_id: PopulationId, caller: Curator, context: Services) -> Verification:
+def verify(population_id: PopulationId, caller: Curator, context: Services) -> VerificationView:
     """Recompute every hash of the chain, and every balance from its entries."""
     with context.transaction() as work:
         get_population(work.session, population_id)
     report = verify_chain(context.engine, population_id)
-    return Verification(
+    return VerificationView(
         ok=report.ok, entries=report.entries, head=report.head.hex(), fault=report.fault
     )
 

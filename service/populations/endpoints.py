@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
-from scrim.spec.population import Population
+from scrim.spec.population import PopulationSpec
 from service.data.pagination import Page
 from service.dependencies import OptionalKey, Pages, PopulationId, Services, attempt
 from service.keys.access import Admin, AnyKey
@@ -15,7 +15,7 @@ router = APIRouter(prefix="/v1/populations", route_class=ApiRoute, tags=["popula
 
 @router.post("", status_code=201, summary="Register a population")
 def create(
-    body: Population,
+    body: PopulationSpec,
     caller: Admin,
     context: Services,
     request: Request,

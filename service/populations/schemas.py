@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from scrim.spec.budget import Budget, epsilon_of_units, rho_of_units
-from service.data.ledger.records import Account
+from service.data.ledger.records import LedgerAccount
 from service.data.populations import ShownPopulation
 from service.data.views import View
 
@@ -32,7 +32,7 @@ class BudgetView(View):
     curators may see. An account that was opened since then has its cap, and nothing is spent."""
 
     @classmethod
-    def of(cls, account: Account, delta: float, as_of: datetime | None) -> "BudgetView":
+    def of(cls, account: LedgerAccount, delta: float, as_of: datetime | None) -> "BudgetView":
         """The account, for display."""
         return cls(
             rho_cap=rho_of_units(account.cap_units),
@@ -71,7 +71,7 @@ class PopulationView(View):
 
     @classmethod
     def of(
-        cls, population: ShownPopulation, account: Account, *, as_of: datetime | None
+        cls, population: ShownPopulation, account: LedgerAccount, *, as_of: datetime | None
     ) -> "PopulationView":
         """A population with its account, now or as of a midnight."""
         budget = BudgetView.of(account, population.delta, as_of)

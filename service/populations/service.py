@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from scrim.spec.budget import Budget
 from scrim.spec.errors import SpecError
-from scrim.spec.population import Population
+from scrim.spec.population import PopulationSpec
 from service.data import populations
 from service.data.ledger import repository as ledger
 from service.data.models import PopulationRow
@@ -20,7 +20,7 @@ from service.populations.schemas import PopulationView
 _DELTA_UNITS = 10**18
 
 
-def create(session: Session, body: Population, attempt: Attempt) -> PopulationView:
+def create(session: Session, body: PopulationSpec, attempt: Attempt) -> PopulationView:
     """A population and, in the same transaction, its account."""
     population_id, is_known = claim_id(session, attempt, status=201)
     if is_known:

@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 from service.data.artifacts import send_artifact
 from service.data.context import Context
 from service.data.errors import RangeNotSatisfiable
-from service.data.models import Artifact
+from service.data.models import ArtifactRow
 
 _ONE_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
@@ -23,7 +23,7 @@ class Conditions:
     if_range: str | None = None
 
 
-def download(context: Context, artifact: Artifact, conditions: Conditions) -> Response:
+def download(context: Context, artifact: ArtifactRow, conditions: Conditions) -> Response:
     """The bytes that the caller does not have yet."""
     etag = f'"{artifact.sha256.hex()}"'
     headers = {

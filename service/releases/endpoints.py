@@ -20,7 +20,7 @@ from service.releases import events, questions, service
 from service.releases.cancellation import cancel as cancel_release
 from service.releases.downloads import Conditions, download
 from service.releases.resumption import resume as resume_release
-from service.releases.schemas import EXAMPLE, ModelAnswers, Preview, ReleaseView
+from service.releases.schemas import EXAMPLE, ModelAnswers, PreviewView, ReleaseView
 from service.route import ApiRoute
 
 
@@ -69,7 +69,7 @@ def _mechanisms() -> Page[CatalogueEntry]:
 
 
 @router.post("/preview", summary="Preview a release")
-def preview(body: ReleaseBody, caller: Curator, context: Services) -> Preview:
+def preview(body: ReleaseBody, caller: Curator, context: Services) -> PreviewView:
     """What a release would cost and how accurate it would be. Touches neither data nor budget."""
     with context.transaction() as work:
         return service.preview(
@@ -92,7 +92,7 @@ def create(
     """
     with context.transaction() as work:
         tried = attempt(caller, request, idempotency_key, body)
-        view = service.create(work, body, tried, context.doorbell, settings=context.settings)
+        view = service.create(work, body, tried, context.task_queue, settings=context.settings)
     response.headers["Location"] = f"/v1/releases/{view.id}"
     return view
 
@@ -156,7 +156,7 @@ def resume(release_id: ReleaseId, caller: Admin, context: Services) -> ReleaseVi
     reserved again, if the population has that much left.
     """
     with context.transaction() as work:
-        resume_release(work, release_id, context.doorbell)
+        resume_release(work, release_id, context.task_queue)
         return service.shown_to(caller, service.view_of(work.session, release_id))
 
 

@@ -15,7 +15,7 @@ from scrim.spec.workload import expand
 from service.data import datasets, populations
 from service.data.context import Context
 from service.data.declared import schema_of
-from service.data.errors import FieldError, Invalid, ReleaseNotFinished
+from service.data.errors import FieldProblem, Invalid, ReleaseNotFinished
 from service.data.models import ReleaseRow
 from service.data.task_queue import ANSWER, SAMPLE
 from service.keys.schemas import Caller
@@ -43,7 +43,7 @@ async def sample(context: Context, release_id: UUID, caller: Caller, wanted: Sam
 
 async def _ask(context: Context, task: str, *args: Any) -> Any:
     timeout = context.settings.model_timeout_seconds
-    return await context.doorbell.ask(task, *args, timeout=timeout)
+    return await context.task_queue.ask(task, *args, timeout=timeout)
 
 
 def _check_question(context: Context, release_id: UUID, caller: Caller, question: Question) -> None:
@@ -63,7 +63,7 @@ def _refuse_impossible(question: Question, release: ReleaseSpec, schema: Schema)
             f"the workload has more than {MAX_ANSWERS:,} queries; ask for fewer or smaller marginals, "
             "or for `outputs.answers` in a release"
         )
-        raise Invalid(message, errors=[FieldError(loc=["body", "workload"], message=message)])
+        raise Invalid(message, errors=[FieldProblem(loc=["body", "workload"], message=message)])
 
 
 def _check_sample(
@@ -79,7 +79,7 @@ def _check_sample(
             f"a group may have {schema.max_group_size} individuals, and an answer {MAX_SAMPLE_ROWS:,} "
             f"rows; draw at most {MAX_SAMPLE_ROWS // schema.max_group_size:,} groups at once"
         )
-        raise Invalid(message, errors=[FieldError(loc=["body", "rows"], message=message)])
+        raise Invalid(message, errors=[FieldProblem(loc=["body", "rows"], message=message)])
 
 
 def _subject(session: Session, release: ReleaseRow) -> Subject:

@@ -12,7 +12,7 @@ from service.data.ledger import repository as ledger
 from service.data.ledger.errors import BudgetExhausted
 from service.data.models import ReleaseRow
 from service.data.progress import change_state
-from service.data.task_queue import RUN, Doorbell
+from service.data.task_queue import RUN, TaskQueue
 from service.data.work import UnitOfWork
 
 RESUMABLE = frozenset(
@@ -22,7 +22,7 @@ RESUMABLE = frozenset(
 """Problems of workers and machines. Other problems lie in what was asked, and would come again."""
 
 
-def resume(work: UnitOfWork, release_id: UUID, doorbell: Doorbell) -> None:
+def resume(work: UnitOfWork, release_id: UUID, task_queue: TaskQueue) -> None:
     """Queue a failed release again. What its journal holds is not charged a second time."""
     session = work.session
     found = releases.get(session, release_id)
@@ -37,7 +37,7 @@ def resume(work: UnitOfWork, release_id: UUID, doorbell: Doorbell) -> None:
     release.lost_attempts = release.outages = release.memory_failures = 0
     release.resume_at, release.rang_at = None, datetime.now(UTC)
     change_state(session, release, "queued")
-    work.after_commit(lambda: doorbell.ring(RUN, str(release_id)))
+    work.after_commit(lambda: task_queue.send(RUN, str(release_id)))
 
 
 def is_resumable(state: str, problem: str | None) -> bool:

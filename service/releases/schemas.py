@@ -8,9 +8,9 @@ from uuid import UUID
 from pydantic import Field
 
 from scrim.spec.budget import epsilon_of_units, rho_of_units
-from scrim.spec.choice import Choice
+from scrim.spec.choice import MechanismChoice
 from scrim.spec.two_level import LevelTable
-from service.data.ledger.records import Account
+from service.data.ledger.records import LedgerAccount
 from service.data.releases import ShownRelease
 from service.data.views import View, day_of
 from synth.planning.choice import Resolved
@@ -80,7 +80,7 @@ class ReleaseView(View):
     """What is asked."""
     mechanism: dict[str, Any]
     """How it is computed; what was chosen, where `auto` was asked for."""
-    choice: Choice | None
+    choice: MechanismChoice | None
     """Why it is computed so, where `auto` was asked for; otherwise null."""
     budget: dict[str, Any]
     """What it may cost, as it was given."""
@@ -136,7 +136,7 @@ class ItemForecastView(View):
     """Mean absolute error that this noise causes, in counts."""
 
 
-class Preview(View):
+class PreviewView(View):
     """What a release would cost and how accurate it would be. Nothing was touched."""
 
     rho: float
@@ -147,7 +147,7 @@ class Preview(View):
     """What the population would have left; below zero, the release would be refused."""
     mechanism: dict[str, Any]
     """How it would be computed; what would be chosen, where `auto` is asked for."""
-    choice: Choice | None
+    choice: MechanismChoice | None
     """Why it would be computed so, where `auto` is asked for; otherwise null."""
     queries: int
     """How many counting queries the workload stands for."""
@@ -167,11 +167,11 @@ class Preview(View):
         cls,
         resolved: Resolved,
         forecast: Forecast,
-        account: Account,
+        account: LedgerAccount,
         *,
         delta: float,
         warnings: Sequence[str] = (),
-    ) -> "Preview":
+    ) -> "PreviewView":
         """From the plan and its forecast, and what the population has left."""
         release, units = resolved.release, resolved.release.budget.units(delta)
         left = account.left_units

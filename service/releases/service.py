@@ -18,14 +18,14 @@ from service.data.declared import schema_of
 from service.data.errors import DatasetNotReady, NotFound, QueueFull
 from service.data.ledger import repository as ledger
 from service.data.ledger.errors import BudgetExhausted
-from service.data.models import Dataset, PopulationRow, ReleaseRow
+from service.data.models import DatasetRow, PopulationRow, ReleaseRow
 from service.data.pagination import Page, Paging, page_of
 from service.data.releases import ShownRelease
-from service.data.task_queue import RUN, Doorbell
+from service.data.task_queue import RUN, TaskQueue
 from service.data.work import UnitOfWork
 from service.idempotency import Attempt, claim_id
 from service.keys.schemas import Caller
-from service.releases.schemas import Preview, ReleaseView
+from service.releases.schemas import PreviewView, ReleaseView
 from synth.planning.choice import Resolved, resolve
 from synth.planning.forecast import forecast
 from synth.planning.subject import Subject, subject_of
@@ -35,14 +35,14 @@ from synth.planning.subject import Subject, subject_of
 class _Named:
     """What a request names, and what it means for the rows."""
 
-    dataset: Dataset
-    public_dataset: Dataset | None
+    dataset: DatasetRow
+    public_dataset: DatasetRow | None
     population: PopulationRow
     subject: Subject
     public_schema: Schema | None
 
 
-def preview(session: Session, body: ReleaseRequest, *, memory_bytes: int | None) -> Preview:
+def preview(session: Session, body: ReleaseRequest, *, memory_bytes: int | None) -> PreviewView:
     """What a release would cost; touches neither data nor budget."""
     named, resolved = _find_and_resolve(session, body, memory_bytes)
     account = ledger.account(session, named.population.id)
@@ -51,7 +51,7 @@ def preview(session: Session, body: ReleaseRequest, *, memory_bytes: int | None)
         for kind, dataset in _needed(named, dry_run=body.dry_run)
         if dataset.state != "ready"
     ]
-    return Preview.of(
+    return PreviewView.of(
         resolved,
         forecast(resolved, named.subject),
         account,
@@ -64,7 +64,7 @@ def create(
     work: UnitOfWork,
     body: ReleaseRequest,
     attempt: Attempt,
-    doorbell: Doorbell,
+    task_queue: TaskQueue,
     *,
     settings: Settings,
 ) -> ReleaseView:
@@ -101,7 +101,7 @@ def create(
     session.add(release)
     session.flush()
     releases.add_event(session, release, "state", {"state": release.state})
-    work.after_commit(lambda: doorbell.ring(RUN, str(release_id)))
+    work.after_commit(lambda: task_queue.send(RUN, str(release_id)))
     return view_of(session, release_id)
 
 
@@ -182,7 +182,7 @@ def _find_named(session: Session, body: ReleaseRequest) -> _Named:
     )
 
 
-def _find_public(session: Session, body: ReleaseRequest) -> Dataset | None:
+def _find_public(session: Session, body: ReleaseRequest) -> DatasetRow | None:
     if body.public_dataset_id is None:
         return None
     dataset = _hold_dataset(session, body.public_dataset_id)
@@ -191,14 +191,14 @@ def _find_public(session: Session, body: ReleaseRequest) -> Dataset | None:
     return dataset
 
 
-def _flat_schema(public: Dataset) -> Schema:
+def _flat_schema(public: DatasetRow) -> Schema:
     schema = schema_of(public)
     if not isinstance(schema, Schema):
         raise SpecError("public_dataset_id names groups of individuals; name one table of rows")
     return schema
 
 
-def _hold_dataset(session: Session, given: str) -> Dataset:
+def _hold_dataset(session: Session, given: str) -> DatasetRow:
     try:
         dataset_id = UUID(given)
     except ValueError:
@@ -206,7 +206,7 @@ def _hold_dataset(session: Session, given: str) -> Dataset:
     return datasets.hold(session, dataset_id)
 
 
-def _needed(named: _Named, *, dry_run: bool) -> Iterator[tuple[str, Dataset]]:
+def _needed(named: _Named, *, dry_run: bool) -> Iterator[tuple[str, DatasetRow]]:
     """The datasets whose rows are read; a dry run reads public rows only."""
     if not dry_run:
         yield "dataset", named.dataset

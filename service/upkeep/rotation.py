@@ -8,7 +8,7 @@ from service.data.config import Key, Settings, decode_key
 from service.data.context import Context
 from service.data.crypto import Unreadable, unwrap_key, wrap_key
 from service.data.master_key import NO_DATASET
-from service.data.models import Dataset, MasterKeyCheck
+from service.data.models import DatasetRow, MasterKeyCheck
 from service.upkeep.restoration import replace_anchor
 
 
@@ -51,7 +51,7 @@ def rewrap_data_keys(session: Session, *, old: bytes, new: bytes) -> int:
     return rewrapped
 
 
-def _rewrap(holder: Dataset | MasterKeyCheck, *, old: bytes, new: bytes) -> bool:
+def _rewrap(holder: DatasetRow | MasterKeyCheck, *, old: bytes, new: bytes) -> bool:
     """Wrap one data key by the new master key; False if it was already."""
     assert holder.wrapped_key is not None
     try:

@@ -15,10 +15,10 @@ from synth.genetic.candidates import Candidates
 from synth.genetic.columns import Columns
 from synth.genetic.compiled import compiled
 from synth.genetic.ragged import Flags, Integers, fields_of, joined, starts
-from synth.genetic.tally import JOINS, LEAVES, Tally, move
+from synth.genetic.tally import JOINS, LEAVES, QueryCounts, move
 
 
-class Conjunctions(NamedTuple):
+class ConjunctionArrays(NamedTuple):
     """Conjunctions by number, and by the columns that they are about."""
 
     first_query: int
@@ -40,7 +40,7 @@ def new_conjunctions(
     columns: Columns,
     *,
     first_query: int,
-) -> Conjunctions:
+) -> ConjunctionArrays:
     """Conjunctions about the named columns."""
     position = {name: i for i, name in enumerate(names)}
     conditions = [_ranges_of(conjunction, position, columns) for conjunction in conjunctions]
@@ -50,7 +50,7 @@ def new_conjunctions(
             uses[column].append((conjunction, low, high))
     column_of, low_of, high_of = fields_of(joined(conditions), 3)
     used_by, used_low, used_high = fields_of(joined(uses), 3)
-    return Conjunctions(
+    return ConjunctionArrays(
         first_query=first_query,
         condition_start=starts(conditions),
         column=column_of,
@@ -90,7 +90,7 @@ def _range_of(condition: Condition, columns: Columns, column: int) -> tuple[int,
     return int(low), missing if condition.high == columns.upper[column] else int(high)
 
 
-def count_in_conjunctions(conjunctions: Conjunctions, places: Integers) -> Integers:
+def count_in_conjunctions(conjunctions: ConjunctionArrays, places: Integers) -> Integers:
     """The number of rows that satisfy each conjunction."""
     counts = [
         _hold(conjunctions, places, first, last).sum()
@@ -99,7 +99,7 @@ def count_in_conjunctions(conjunctions: Conjunctions, places: Integers) -> Integ
     return np.array(counts, np.int64)
 
 
-def _hold(conjunctions: Conjunctions, places: Integers, first: int, last: int) -> Flags:
+def _hold(conjunctions: ConjunctionArrays, places: Integers, first: int, last: int) -> Flags:
     """Which rows meet all of those conditions."""
     numbers = places[:, conjunctions.column[first:last]]
     low, high = conjunctions.low[first:last], conjunctions.high[first:last]
@@ -109,8 +109,8 @@ def _hold(conjunctions: Conjunctions, places: Integers, first: int, last: int) -
 
 @compiled
 def change_conjunctions(
-    conjunctions: Conjunctions,
-    tally: Tally,
+    conjunctions: ConjunctionArrays,
+    tally: QueryCounts,
     places: Integers,
     candidates: Candidates,
     start: int,
@@ -137,7 +137,7 @@ def change_conjunctions(
 
 @compiled
 def _hold_elsewhere(
-    conjunctions: Conjunctions, places: Integers, conjunction: int, column: int
+    conjunctions: ConjunctionArrays, places: Integers, conjunction: int, column: int
 ) -> bool:
     """Whether a row meets the conditions on all other columns."""
     start = conjunctions.condition_start

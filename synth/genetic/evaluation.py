@@ -18,21 +18,21 @@ from synth.genetic.candidates import Candidates
 from synth.genetic.columns import Columns, new_columns, place_of
 from synth.genetic.compiled import compiled
 from synth.genetic.conjunctions import (
-    Conjunctions,
+    ConjunctionArrays,
     change_conjunctions,
     count_in_conjunctions,
     new_conjunctions,
 )
 from synth.genetic.halfspaces import (
-    Halfspaces,
+    HalfspaceArrays,
     change_halfspaces,
     count_in_halfspaces,
     new_halfspaces,
 )
-from synth.genetic.parts import Parts
+from synth.genetic.parts import MeasuredFeatures
 from synth.genetic.ragged import Floats, Integers
 from synth.genetic.tables import Tables, change_tables, count_in_tables, new_tables
-from synth.genetic.tally import Tally, new_tally
+from synth.genetic.tally import QueryCounts, new_tally
 
 ROUNDING = 1 / 12
 """Variance of what rounding to whole rows leaves. Without it, counts that are known to a fraction of
@@ -47,12 +47,12 @@ class Evaluation(NamedTuple):
     places: Integers
     columns: Columns
     tables: Tables
-    conjunctions: Conjunctions
-    halfspaces: Halfspaces
-    tally: Tally
+    conjunctions: ConjunctionArrays
+    halfspaces: HalfspaceArrays
+    tally: QueryCounts
 
 
-def evaluate(values: Floats, parts: Parts, schema: Schema) -> Evaluation:
+def evaluate(values: Floats, parts: MeasuredFeatures, schema: Schema) -> Evaluation:
     """Compare rows with what was measured. They will be changed in place."""
     names = [column.name for column in schema.attributes]
     columns = new_columns(schema, parts.cuts())

@@ -14,13 +14,13 @@ from synth.compiled import kept_on_disk
 from synth.genetic.candidates import Candidates
 from synth.genetic.columns import Columns, draw_value
 from synth.genetic.compiled import compiled, fingerprint
-from synth.genetic.conjunctions import Conjunctions
+from synth.genetic.conjunctions import ConjunctionArrays
 from synth.genetic.elites import Elites, cell_of, insert, succeed
 from synth.genetic.evaluation import Evaluation, keep, score
-from synth.genetic.halfspaces import Halfspaces
+from synth.genetic.halfspaces import HalfspaceArrays
 from synth.genetic.ragged import Floats
 from synth.genetic.tables import Tables
-from synth.genetic.tally import Tally
+from synth.genetic.tally import QueryCounts
 
 
 def evolve(
@@ -56,9 +56,9 @@ def _entry() -> Callable[..., None]:
             best[1],
             Columns(*best[2]),
             Tables(*best[3]),
-            Conjunctions(*best[4]),
-            Halfspaces(*best[5]),
-            Tally(*best[6]),
+            ConjunctionArrays(*best[4]),
+            HalfspaceArrays(*best[5]),
+            QueryCounts(*best[6]),
         )
         others, proposed = Elites(*elites), Candidates(*candidates)
         _evolve(evaluation, others, proposed, mutations, generations, rng)

@@ -11,11 +11,11 @@ from synth.genetic.candidates import Candidates
 from synth.genetic.columns import Columns
 from synth.genetic.compiled import compiled
 from synth.genetic.ragged import Floats, Integers, starts
-from synth.genetic.tally import JOINS, LEAVES, Tally, move
+from synth.genetic.tally import JOINS, LEAVES, QueryCounts, move
 from synth.queries.features import PLACES, HalfspaceFeatures
 
 
-class Halfspaces(NamedTuple):
+class HalfspaceArrays(NamedTuple):
     """Halfspaces, every one about all columns."""
 
     first_query: int
@@ -39,14 +39,14 @@ def new_halfspaces(
     values: Floats,
     *,
     first_query: int,
-) -> Halfspaces:
+) -> HalfspaceArrays:
     """The halfspaces of all blocks beside each other, and the sums of rows."""
     none = np.zeros(0, np.int64)
     bounds = np.array([_bounds_of(column, blocks) for column in attributes])
     lower, span = np.ascontiguousarray(bounds.T)
     weights = [_weights_of(column, blocks) for column in attributes]
     sums = [_sums_of(block, attributes, values) for block in blocks]
-    return Halfspaces(
+    return HalfspaceArrays(
         first_query=first_query,
         thresholds=np.concatenate([none, *(block.thresholds for block in blocks)]),
         steps=PLACES,
@@ -85,7 +85,7 @@ def _sums_of(block: HalfspaceFeatures, attributes: Sequence[Attribute], values: 
     return sums
 
 
-def count_in_halfspaces(halfspaces: Halfspaces) -> Integers:
+def count_in_halfspaces(halfspaces: HalfspaceArrays) -> Integers:
     """The number of rows in each halfspace."""
     counts: Integers = (halfspaces.sums <= halfspaces.thresholds).sum(axis=0, dtype=np.int64)
     return counts
@@ -93,8 +93,8 @@ def count_in_halfspaces(halfspaces: Halfspaces) -> Integers:
 
 @compiled
 def change_halfspaces(
-    halfspaces: Halfspaces,
-    tally: Tally,
+    halfspaces: HalfspaceArrays,
+    tally: QueryCounts,
     columns: Columns,
     values: Floats,
     candidates: Candidates,
@@ -129,7 +129,7 @@ def change_halfspaces(
 
 @compiled
 def _difference(
-    halfspaces: Halfspaces, columns: Columns, column: int, old: float, new: float
+    halfspaces: HalfspaceArrays, columns: Columns, column: int, old: float, new: float
 ) -> tuple[int, int, int, int]:
     """What a new value adds to the sums: a row of weights and how often, and another one."""
     start = halfspaces.weight_start[column]
@@ -140,7 +140,7 @@ def _difference(
 
 
 @compiled
-def _steps_of(halfspaces: Halfspaces, column: int, value: float) -> int:
+def _steps_of(halfspaces: HalfspaceArrays, column: int, value: float) -> int:
     """The nearest of the steps between the bounds; 0 where the number is missing."""
     if math.isnan(value):
         return 0

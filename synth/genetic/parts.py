@@ -15,7 +15,7 @@ from synth.queries.reading import Reading
 
 
 @dataclass(frozen=True)
-class Parts:
+class MeasuredFeatures:
     """Queries in the order of their kinds: cells of tables, conjunctions, halfspaces."""
 
     tables: list[tuple[Reading, ...]]
@@ -41,7 +41,7 @@ Piece = tuple[Features, Floats, Floats]
 """Some queries with their values and noise."""
 
 
-def parts_of(measured: QuerySet, values: Floats, noise: Floats, schema: Schema) -> Parts:
+def parts_of(measured: QuerySet, values: Floats, noise: Floats, schema: Schema) -> MeasuredFeatures:
     """Sort queries by kind; noise is infinite where one was not measured."""
     tables: list[tuple[Reading, ...]] = []
     conjunctions: list[Conjunction] = []
@@ -59,7 +59,7 @@ def parts_of(measured: QuerySet, values: Floats, noise: Floats, schema: Schema) 
             halfspaces.append(features)
             planes.append(numbers)
     values, noise = np.concatenate([np.zeros((2, 0)), *cells, *predicates, *planes], axis=1)
-    return Parts(
+    return MeasuredFeatures(
         tables,
         conjunctions,
         halfspaces,

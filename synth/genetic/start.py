@@ -5,14 +5,16 @@ import math
 import numpy as np
 
 from scrim.spec.schema import Attribute, IntegerColumn, Schema
-from synth.genetic.parts import Parts
+from synth.genetic.parts import MeasuredFeatures
 from synth.genetic.ragged import Floats, Integers
 from synth.models.sampling import draw_systematically
 from synth.queries.reading import Reading
 from synth.table import Table, store_numbers
 
 
-def follow_shares(values: Floats, parts: Parts, schema: Schema, rng: np.random.Generator) -> Floats:
+def follow_shares(
+    values: Floats, parts: MeasuredFeatures, schema: Schema, rng: np.random.Generator
+) -> Floats:
     """Draw the columns anew of which shares were measured; the others stay as they are."""
     drawn = list(values.T)
     shares = measured_shares(parts)
@@ -24,7 +26,7 @@ def follow_shares(values: Floats, parts: Parts, schema: Schema, rng: np.random.G
     return _as_stored(drawn, schema)
 
 
-def measured_shares(parts: Parts) -> dict[str, tuple[Reading, Floats]]:
+def measured_shares(parts: MeasuredFeatures) -> dict[str, tuple[Reading, Floats]]:
     """How rows divide over the codes of a column, by the least noisy table that tells; of equally
     noisy ones, by the finest."""
     shares: dict[str, tuple[Reading, Floats]] = {}

@@ -11,7 +11,7 @@ from synth.genetic.candidates import Candidates
 from synth.genetic.columns import Columns
 from synth.genetic.compiled import compiled
 from synth.genetic.ragged import Integers, fields_of, joined, starts
-from synth.genetic.tally import JOINS, LEAVES, Tally, move
+from synth.genetic.tally import JOINS, LEAVES, QueryCounts, move
 from synth.queries.reading import Reading
 
 Codes = NDArray[np.int32]
@@ -107,7 +107,7 @@ def count_in_tables(tables: Tables) -> Integers:
 
 @compiled
 def change_tables(
-    tables: Tables, tally: Tally, candidates: Candidates, start: int, end: int, is_kept: bool
+    tables: Tables, tally: QueryCounts, candidates: Candidates, start: int, end: int, is_kept: bool
 ) -> None:
     """The row leaves a cell of every table that reads the column, and joins another."""
     gains, codes = tally.gains, tables.codes

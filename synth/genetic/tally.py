@@ -15,7 +15,7 @@ LEAVES = 0
 JOINS = 1
 
 
-class Tally(NamedTuple):
+class QueryCounts(NamedTuple):
     """One element for each query."""
 
     targets: Floats
@@ -28,20 +28,20 @@ class Tally(NamedTuple):
     """The change of the loss if a row left it, and if one joined it."""
 
 
-def new_tally(targets: Floats, weights: Floats, counts: Integers) -> Tally:
+def new_tally(targets: Floats, weights: Floats, counts: Integers) -> QueryCounts:
     """The tally of rows that were counted."""
     residuals = counts - targets
     gains = weights[:, None] * np.stack([1 - 2 * residuals, 1 + 2 * residuals], axis=1)
-    return Tally(targets, weights, counts, gains)
+    return QueryCounts(targets, weights, counts, gains)
 
 
-def loss_of(tally: Tally) -> float:
+def loss_of(tally: QueryCounts) -> float:
     """Equation 2, weighted: the sum of squared residuals in units of their noise."""
     return float(tally.weights @ (tally.counts - tally.targets) ** 2)
 
 
 @compiled
-def move(tally: Tally, query: int, direction: int) -> None:
+def move(tally: QueryCounts, query: int, direction: int) -> None:
     """A row joins or leaves a query."""
     tally.counts[query] += 1 if direction == JOINS else -1
     # From the whole count, so that no rounding adds up over millions of changes.

@@ -22,7 +22,7 @@ SMALLEST = 1e-300
 Table = tuple[Attributes, torch.Tensor]
 
 
-class TooLarge(Exception):
+class TableTooLarge(Exception):
     """A table on the way would have more entries than are held at once."""
 
 
@@ -55,7 +55,7 @@ class Elimination:
         )
         try:
             names, table = self._from(root, None, wanted)
-        except TooLarge:
+        except TableTooLarge:
             return self._in_slices(query)
         return table.permute([names.index(name) for name in query])
 
@@ -140,7 +140,7 @@ class Elimination:
         union = dict.fromkeys((*names, *others))
         result = tuple(name for name in union if name in wanted)
         if math.prod(self._sizes[name] for name in result) > self._limit:
-            raise TooLarge
+            raise TableTooLarge
         label = {name: i for i, name in enumerate(union)}
         product = torch.einsum(
             left,

@@ -17,7 +17,7 @@ from scrim.spec.mechanism import GenerativeSpec
 from synth.measurements import Measurement
 from synth.mechanisms.adaptive import SMOOTHED, adaptive_measurements
 from synth.mechanisms.base import Job
-from synth.mechanisms.projection import AboveThreshold, Measured, MixtureLearner, Objective
+from synth.mechanisms.projection import AboveThreshold, FitTargets, MixtureLearner, Objective
 from synth.models.generators import GeneratorNetwork
 from synth.models.product import ProductMixture
 from synth.planning.spending import Rounds
@@ -72,7 +72,7 @@ class GenerativeLearner(MixtureLearner):
             self.generator.load_state_dict(self._average)
         return self.generator.released()
 
-    def objective(self, measured: Measured) -> Objective:
+    def objective(self, measured: FitTargets) -> Objective:
         """Ours, or the paper's."""
         if self._spec.loss == "squared":
             return super().objective(measured)
@@ -81,7 +81,7 @@ class GenerativeLearner(MixtureLearner):
 
     def _note_largest_error(self, newest: Sequence[Measurement]) -> None:
         """Appendix D.3, from the noisy measurements of what was selected."""
-        measured = Measured.of(newest, self.rows, self.device)
+        measured = FitTargets.of(newest, self.rows, self.device)
         with torch.no_grad():
             error = (measured.answers(self.generator.fitted()) - measured.values).abs().max().item()
         before = error if self._largest_error is None else self._largest_error

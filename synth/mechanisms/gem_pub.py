@@ -22,7 +22,7 @@ from synth.domain import Domain
 from synth.mechanisms.adaptive import SMOOTHED, adaptive_measurements
 from synth.mechanisms.base import Job
 from synth.mechanisms.gem import GenerativeLearner, new_network
-from synth.mechanisms.projection import Measured, NoiseBand, descend, new_optimiser
+from synth.mechanisms.projection import FitTargets, NoiseBand, descend, new_optimiser
 from synth.models.generators import GeneratorNetwork
 from synth.models.product import ProductMixture
 from synth.models.support import Support
@@ -79,7 +79,7 @@ def _lessons(job: Job[Rounds], public: Support) -> list[list[QuerySet]]:
     return [lesson for lesson in lessons if lesson]
 
 
-def _train(network: GeneratorNetwork, spec: GemPub, batches: Sequence[Measured]) -> None:
+def _train(network: GeneratorNetwork, spec: GemPub, batches: Sequence[FitTargets]) -> None:
     """Go round the batches until all are met, or the steps are used up."""
     optimiser = new_optimiser(network, spec.learning_rate)
     met = 0
@@ -101,11 +101,11 @@ def _one_way_shares(public: Support, domain: Domain) -> torch.Tensor:
     return torch.cat([share / share.sum() for share in shares]).float()
 
 
-def _measured(queries: QuerySet, public: Support, rows: int, device: torch.device) -> Measured:
+def _measured(queries: QuerySet, public: Support, rows: int, device: torch.device) -> FitTargets:
     """Public answers, each as noisy as so many rows drawn at random make it."""
     shares = queries.on_support(public).numpy()
     noise = np.sqrt(np.maximum(shares * (1 - shares), 1 / rows) / rows)
-    return Measured(queries, shares, noise, device)
+    return FitTargets(queries, shares, noise, device)
 
 
 def _key(

@@ -19,7 +19,7 @@ from synth.mechanisms.adaptive import Target
 from synth.mechanisms.base import Job
 from synth.models.group_types import GroupTypes
 from synth.planning.spending import Rounds
-from synth.queries import GroupSizes, Hierarchical
+from synth.queries import GroupSizeQueries, HierarchicalQueries
 
 
 def run(job: Job[Rounds], spec: HierarchicalMwem) -> GroupTypes:
@@ -35,11 +35,11 @@ class GroupWeights(mwem.Reweighting[GroupTypes]):
     def step(self, target: Target) -> bool:
         """Algorithm 2, on all measured cells of a table at once."""
         model, block = self.distribution, target.block
-        if isinstance(block, Hierarchical):
+        if isinstance(block, HierarchicalQueries):
             of_groups = block.of_groups
             membership = model.membership(block.level, block.of_individuals)
         else:
-            assert isinstance(block, GroupSizes)
+            assert isinstance(block, GroupSizeQueries)
             of_groups, membership = (), model.size_membership()
         answers = membership.total(model.summed(of_groups)).T
         # No answer is off by more than a group can count, however large the noise.

@@ -45,7 +45,7 @@ class Objective(Protocol):
         """The loss of a mixture's answers; None when the fit is close enough."""
 
 
-class Measured:
+class FitTargets:
     """What a generator is fitted to: queries, their values, and how noisy each value is."""
 
     def __init__(
@@ -90,7 +90,7 @@ class Measured:
 class NoiseBand:
     """Squared residuals beyond a band of one standard deviation."""
 
-    def __init__(self, measured: Measured, stiffness: float = 1.0) -> None:
+    def __init__(self, measured: FitTargets, stiffness: float = 1.0) -> None:
         """`stiffness`: how much of the noise a generator leaves when it has learnt all it can."""
         self._measured = measured
         # A fit bends towards the noise, once for every cell that it can see: by so much its loss is
@@ -112,7 +112,7 @@ class NoiseBand:
 class AboveThreshold:
     """Absolute errors of the queries that are off by more than gamma."""
 
-    def __init__(self, measured: Measured, gamma: float) -> None:
+    def __init__(self, measured: FitTargets, gamma: float) -> None:
         self._measured = measured
         self._gamma = gamma
 
@@ -157,7 +157,7 @@ class MixtureLearner:
         """Fit all measurements so far."""
         self.fit(measurements)
 
-    def objective(self, measured: Measured) -> Objective:
+    def objective(self, measured: FitTargets) -> Objective:
         """What a fit makes small."""
         return NoiseBand(measured, self.generator.stiffness)
 
@@ -171,7 +171,7 @@ class MixtureLearner:
             shares = one_way_shares(measurements, self.generator.domain, known=self._known)
             self.generator.start(shares.to(self.device))
             self._has_started = True
-        measured = Measured.of(measurements, self.rows, self.device)
+        measured = FitTargets.of(measurements, self.rows, self.device)
         objective = self.objective(measured)
         best = Best(self.generator) if self.ends_at_best else None
         for step in range(self._steps):

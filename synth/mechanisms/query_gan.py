@@ -23,7 +23,7 @@ from synth.measurements import Measurement
 from synth.mechanisms.adaptive import SMOOTHED, adaptive_measurements
 from synth.mechanisms.base import CPU, Job
 from synth.mechanisms.game import Critics, draw_critics
-from synth.mechanisms.projection import Measured, descend
+from synth.mechanisms.projection import FitTargets, descend
 from synth.models.generators import SoftmaxTable
 from synth.models.product import ProductMixture
 from synth.planning.query_gan import KEPT_COMPONENTS
@@ -82,7 +82,7 @@ class GeneratorPlayer:
 
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
         """Several turns against all measured critics: once measured, they can be played again."""
-        measured = Measured.of(measurements, self._job.rows, self._job.device)
+        measured = FitTargets.of(measurements, self._job.rows, self._job.device)
         with torch.no_grad():
             total = len(self._kept) * measured.answers(self._mixture())
         for _ in range(self._steps):

@@ -19,7 +19,7 @@ from scrim.spec.mechanism import RapPlusPlus
 from synth.measurements import Measurement
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job
-from synth.mechanisms.projection import Measured, NoiseBand
+from synth.mechanisms.projection import FitTargets, NoiseBand
 from synth.models.relaxed_table import RelaxedTable
 from synth.models.rows import Rows
 from synth.planning.spending import Rounds
@@ -55,14 +55,14 @@ class RelaxedLearner:
 
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
         """Algorithm 3: from the softest sigmoids to the hardest."""
-        measured = Measured.of(measurements, self._rows, self._device)
+        measured = FitTargets.of(measurements, self._rows, self._device)
         objective = NoiseBand(measured)
         temperature = self._spec.first_temperature
         while temperature <= self._spec.last_temperature:
             self._descend(measured, objective, temperature)
             temperature *= 2
 
-    def _descend(self, measured: Measured, objective: NoiseBand, temperature: float) -> None:
+    def _descend(self, measured: FitTargets, objective: NoiseBand, temperature: float) -> None:
         """Take steps at one temperature until they no longer help."""
         optimiser = torch.optim.Adam(self.table.parameters(), lr=self._spec.learning_rate)
         smallest, since = float("inf"), 0

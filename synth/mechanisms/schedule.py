@@ -13,7 +13,7 @@ from synth.planning.spending import AnnealedRounds, Rounds
 
 
 @dataclass(frozen=True)
-class Share:
+class RoundShare:
     """What one round may spend, in units of 1e-12 rho."""
 
     select: int
@@ -29,7 +29,7 @@ class Schedule(Protocol):
     def rounds_left(self) -> int:
         """How many more rounds there are, as far as is known now."""
 
-    def next_share(self) -> Share:
+    def next_share(self) -> RoundShare:
         """What the next round may spend."""
 
     def note(self, *, learnt: bool) -> None:
@@ -48,9 +48,9 @@ class Equal:
 
     def __init__(self, plan: Rounds) -> None:
         self.rounds_left = plan.rounds
-        self._share = Share(plan.select, plan.measure)
+        self._share = RoundShare(plan.select, plan.measure)
 
-    def next_share(self) -> Share:
+    def next_share(self) -> RoundShare:
         """The same as ever."""
         self.rounds_left -= 1
         return self._share
@@ -71,7 +71,7 @@ class Annealed:
         self._end = door.used + plan.reserved
         self._most_rounds = plan.rounds
         self._per_round = per_round
-        self._share = Share(plan.select, plan.measure)
+        self._share = RoundShare(plan.select, plan.measure)
         self._least = self._cost(self._share)
 
     @property
@@ -81,22 +81,22 @@ class Annealed:
             return 0
         return min(self._most_rounds, max(1, self._left // self._cost(self._share)))
 
-    def next_share(self) -> Share:
+    def next_share(self) -> RoundShare:
         """The present share; everything that is left, where that would pay for less than two."""
         if self.rounds_left == 1:
             select = self._left * self._share.select // self._cost(self._share)
-            self._share = Share(select, (self._left - select) // self._per_round)
+            self._share = RoundShare(select, (self._left - select) // self._per_round)
         self._most_rounds -= 1
         return self._share
 
     def note(self, *, learnt: bool) -> None:
         """Algorithm 4: half of sigma and twice epsilon are four times the rho of both."""
         if not learnt:
-            self._share = Share(4 * self._share.select, 4 * self._share.measure)
+            self._share = RoundShare(4 * self._share.select, 4 * self._share.measure)
 
     @property
     def _left(self) -> int:
         return self._end - self._door.used
 
-    def _cost(self, share: Share) -> int:
+    def _cost(self, share: RoundShare) -> int:
         return share.select + self._per_round * share.measure

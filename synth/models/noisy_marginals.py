@@ -42,7 +42,7 @@ class NoisyMarginal:
 
 
 @dataclass(frozen=True)
-class Part:
+class OrthogonalPart:
     """The least-squares estimate of one orthogonal part, and the variance of its noise."""
 
     table: Table
@@ -158,14 +158,14 @@ class NoisyMarginals:
         return Estimate(total, variance, self._parts[()].variance / self._cells(set(attributes)))
 
     @cached_property
-    def _parts(self) -> dict[tuple[str, ...], Part]:
+    def _parts(self) -> dict[tuple[str, ...], OrthogonalPart]:
         rows = NoisyMarginal((), np.array(float(self.rows)), self.rows_sigma)
-        estimates: dict[tuple[str, ...], list[Part]] = {}
+        estimates: dict[tuple[str, ...], list[OrthogonalPart]] = {}
         for marginal in (rows, *self.marginals):
             for subset in _subsets(marginal.attributes):
                 table = _centre(_sum_to(marginal.counts, marginal.attributes, subset))
                 cells = self._cells(set(marginal.attributes) - set(subset))
-                part = Part(table, marginal.sigma**2 * cells)
+                part = OrthogonalPart(table, marginal.sigma**2 * cells)
                 estimates.setdefault(subset, []).append(part)
         return {subset: _weighted_mean(parts) for subset, parts in estimates.items()}
 
@@ -187,10 +187,10 @@ def _centre(table: Table) -> Table:
     return table
 
 
-def _weighted_mean(parts: list[Part]) -> Part:
+def _weighted_mean(parts: list[OrthogonalPart]) -> OrthogonalPart:
     exact = [part for part in parts if part.variance == 0]
     if exact:
         return exact[0]
     precision = np.array([1 / part.variance for part in parts])
     mean = sum(p * part.table for p, part in zip(precision, parts, strict=True)) / precision.sum()
-    return Part(np.asarray(mean), float(1 / precision.sum()))
+    return OrthogonalPart(np.asarray(mean), float(1 / precision.sum()))

@@ -7,7 +7,7 @@ plans, prices, journals, resumed jobs, sees a mechanism that is named (docs/adr/
 from collections import defaultdict
 from dataclasses import dataclass
 
-from scrim.spec.choice import Choice, PassedOver
+from scrim.spec.choice import MechanismChoice, PassedOverMechanism
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import Auto, MechanismSpec
 from scrim.spec.population import Protection
@@ -24,7 +24,7 @@ class Resolved:
 
     release: ReleaseSpec
     plan: ReleasePlan
-    choice: Choice | None
+    choice: MechanismChoice | None
     """Why it is this one; None where it was asked for by name."""
 
 
@@ -54,7 +54,7 @@ def resolve(
     refuse_large_blocks(schema, queries.asked)
     setting = Setting(schema, protection, units, asked.expected_rows, queries.asked)
     ranking = rank(auto, setting, has_public_data=public is not None)
-    refused: list[PassedOver] = []
+    refused: list[PassedOverMechanism] = []
     for position, candidate in enumerate(ranking):
         mechanism = candidate.mechanism
         used = public if mechanism.needs_public_data else None
@@ -64,7 +64,9 @@ def resolve(
             planned = plan(release, schema, protection, units, public=used, queries=queries)
             _refuse_too_large(planned, memory_bytes)
         except SpecError as error:
-            refused.append(PassedOver(mechanism=mechanism.catalogue_name(), reason=str(error)))
+            refused.append(
+                PassedOverMechanism(mechanism=mechanism.catalogue_name(), reason=str(error))
+            )
             continue
         reasons = [candidate.reason, _in_words(planned, asked.expected_rows)]
         if used is not public:
@@ -72,7 +74,7 @@ def resolve(
                 "the public data is not used, for the reasons given of what starts from it"
             )
         passed_over = [*refused, *_ranked_lower(ranking[position + 1 :])]
-        choice = Choice(asked=auto, reasons=reasons, passed_over=passed_over)
+        choice = MechanismChoice(asked=auto, reasons=reasons, passed_over=passed_over)
         return Resolved(release, planned, choice)
     raise _nothing_works(refused)
 
@@ -126,15 +128,17 @@ def _in_words(planned: ReleasePlan, rows: int) -> str:
     return f"with this budget and about {rows:,} rows, {does}"
 
 
-def _ranked_lower(candidates: list[Candidate]) -> list[PassedOver]:
+def _ranked_lower(candidates: list[Candidate]) -> list[PassedOverMechanism]:
     return [
-        PassedOver(mechanism=candidate.mechanism.catalogue_name(), reason=candidate.drawback)
+        PassedOverMechanism(
+            mechanism=candidate.mechanism.catalogue_name(), reason=candidate.drawback
+        )
         for candidate in candidates
         if candidate.drawback is not None
     ]
 
 
-def _nothing_works(refused: list[PassedOver]) -> SpecError:
+def _nothing_works(refused: list[PassedOverMechanism]) -> SpecError:
     """Every reason once, with those it is about."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for each in refused:

@@ -18,7 +18,7 @@ from synth.planning.subject import Subject
 
 
 @dataclass(frozen=True)
-class ItemForecast:
+class ItemNoise:
     """What to expect of one item of the workload."""
 
     type: str
@@ -33,7 +33,7 @@ class ItemForecast:
 class Forecast:
     """What to expect of a release."""
 
-    items: Sequence[ItemForecast]
+    items: Sequence[ItemNoise]
     operations: int
     """How many priced looks at the data there are at most."""
     warnings: Sequence[str]
@@ -46,7 +46,7 @@ def forecast(resolved: Resolved, subject: Subject) -> Forecast:
     split, schema = planned.split, subject.schema
     sigma = _sigma(release, planned, subject)
     items = [
-        ItemForecast(
+        ItemNoise(
             type=item.type,
             queries=queries,
             sigma=sigma,

@@ -1,23 +1,23 @@
 """Query classes: what is counted, how sensitive it is, and how each kind of model answers it."""
 
-from synth.queries.binary_tree import BinaryTree
+from synth.queries.binary_tree import TreeQueries
 from synth.queries.block import QueryBlock, Single
-from synth.queries.conjunction import Conjunctions
-from synth.queries.halfspace import Halfspaces
-from synth.queries.hierarchical import GroupSizes, Hierarchical
+from synth.queries.conjunction import ConjunctionQueries
+from synth.queries.halfspace import HalfspaceQueries
+from synth.queries.hierarchical import GroupSizeQueries, HierarchicalQueries
 from synth.queries.marginal import Marginal
 from synth.queries.query_set import QuerySet, compile_blocks, compile_workload
 
 __all__ = [
-    "BinaryTree",
-    "Conjunctions",
-    "GroupSizes",
-    "Halfspaces",
-    "Hierarchical",
+    "ConjunctionQueries",
+    "GroupSizeQueries",
+    "HalfspaceQueries",
+    "HierarchicalQueries",
     "Marginal",
     "QueryBlock",
     "QuerySet",
     "Single",
+    "TreeQueries",
     "compile_blocks",
     "compile_workload",
 ]

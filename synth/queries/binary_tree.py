@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class BinaryTree(QueryBlock):
+class TreeQueries(QueryBlock):
     """The cells of the cross tables of some columns, the numeric ones at all combinations of levels."""
 
     reads: ClassVar[Literal["codes", "numbers"]] = "numbers"
@@ -46,7 +46,7 @@ class BinaryTree(QueryBlock):
     schema: Schema = field(hash=False, repr=False)
 
     @classmethod
-    def of(cls, block: TreeBlock, schema: Schema) -> "BinaryTree":
+    def of(cls, block: TreeBlock, schema: Schema) -> "TreeQueries":
         """The tree of a block."""
         return cls(block.attributes, block.levels, schema)
 
@@ -71,20 +71,20 @@ class BinaryTree(QueryBlock):
             yield from (" & ".join(cell) for cell in product(*parts))
 
     @classmethod
-    def counter(cls, blocks: Sequence["BinaryTree"]) -> "TreeCounter":
+    def counter(cls, blocks: Sequence["TreeQueries"]) -> "TreeCounter":
         """Count the finest cells of all of them in one pass over the rows."""
         return TreeCounter(blocks)
 
     @classmethod
     def on_histogram(
-        cls, blocks: Sequence["BinaryTree"], model: "TabularModel"
+        cls, blocks: Sequence["TreeQueries"], model: "TabularModel"
     ) -> list[torch.Tensor]:
         """Sum the weights of bins; columns that it does not have are uniform."""
         plan = _plan_of(tuple(blocks))
         return plan.all_levels(plan.on_histogram(model))
 
     @classmethod
-    def on_support(cls, blocks: Sequence["BinaryTree"], support: "Support") -> list[torch.Tensor]:
+    def on_support(cls, blocks: Sequence["TreeQueries"], support: "Support") -> list[torch.Tensor]:
         """Add each row's weight to its cells; columns that the rows lack are uniform."""
         plan = _plan_of(tuple(blocks))
         return plan.all_levels(plan.on_support(support))
@@ -102,13 +102,13 @@ class BinaryTree(QueryBlock):
         return matches.nonzero().flatten()
 
     @classmethod
-    def on_product(cls, blocks: Sequence["BinaryTree"], mixture: "ProductMixture") -> torch.Tensor:
+    def on_product(cls, blocks: Sequence["TreeQueries"], mixture: "ProductMixture") -> torch.Tensor:
         """Marginals of the finest cells, and their sums."""
         plan = _plan_of(tuple(blocks))
         return plan.fold.all_levels(Marginal.on_product(plan.finest, plan.coarse_mixture(mixture)))
 
     @classmethod
-    def on_relaxed(cls, blocks: Sequence["BinaryTree"], rows: "RelaxedRows") -> torch.Tensor:
+    def on_relaxed(cls, blocks: Sequence["TreeQueries"], rows: "RelaxedRows") -> torch.Tensor:
         """Every row is a product distribution over the softly edged finest cells of its columns."""
         plan = _plan_of(tuple(blocks))
         return plan.fold.all_levels(Marginal.on_product(plan.finest, rows.mixture(plan.readings)))
@@ -163,7 +163,7 @@ class BinaryTree(QueryBlock):
 class TreeCounter:
     """Adds up the counts of some trees, chunk by chunk."""
 
-    def __init__(self, trees: Sequence[BinaryTree]) -> None:
+    def __init__(self, trees: Sequence[TreeQueries]) -> None:
         self._plan = _plan_of(tuple(trees))
         self._finest = MarginalCounter(self._plan.finest)
 
@@ -178,7 +178,7 @@ class TreeCounter:
 
 
 @lru_cache(maxsize=KEPT_PLANS)
-def _plan_of(trees: tuple[BinaryTree, ...]) -> TreePlan:
+def _plan_of(trees: tuple[TreeQueries, ...]) -> TreePlan:
     """The same plan is used in every step of a fit."""
     return TreePlan(trees)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Conjunctions(QueryBlock):
+class ConjunctionQueries(QueryBlock):
     """Conjunctions of categories, intervals of numbers, and missing values."""
 
     reads: ClassVar[Literal["codes", "numbers"]] = "numbers"
@@ -48,11 +48,11 @@ class Conjunctions(QueryBlock):
     known: Sequence[Conjunction] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, block: ConjunctionBlock, schema: Schema) -> "Conjunctions":
+    def of(cls, block: ConjunctionBlock, schema: Schema) -> "ConjunctionQueries":
         """The conjunctions of a block, listed when they are first needed."""
         return cls(block.attributes, block, schema)
 
-    def only(self, queries: Sequence[int]) -> "Conjunctions":
+    def only(self, queries: Sequence[int]) -> "ConjunctionQueries":
         """Some of the queries: a fit to those that were measured need not answer the others."""
         mine = range(self.block.count) if self.picked is None else self.picked
         picked = tuple(mine[query] for query in queries)
@@ -85,19 +85,21 @@ class Conjunctions(QueryBlock):
             yield " & ".join(label[condition.column](condition) for condition in conjunction)
 
     @classmethod
-    def counter(cls, blocks: Sequence["Conjunctions"]) -> "ConjunctionCounter":
+    def counter(cls, blocks: Sequence["ConjunctionQueries"]) -> "ConjunctionCounter":
         """Count all of them in one pass over the rows."""
         return ConjunctionCounter(blocks)
 
     @classmethod
     def on_histogram(
-        cls, blocks: Sequence["Conjunctions"], model: "TabularModel"
+        cls, blocks: Sequence["ConjunctionQueries"], model: "TabularModel"
     ) -> list[torch.Tensor]:
         """Sums over tables of the columns of each conjunction; those it does not have are uniform."""
         return [_weights(g, model.domain.names).on_histogram(model) for g in blocks]
 
     @classmethod
-    def on_support(cls, blocks: Sequence["Conjunctions"], support: "Support") -> list[torch.Tensor]:
+    def on_support(
+        cls, blocks: Sequence["ConjunctionQueries"], support: "Support"
+    ) -> list[torch.Tensor]:
         """Sums of the weights of matching rows; attributes that the rows lack are uniform."""
         return [_weights(g, support.domain.names).on_support(support) for g in blocks]
 
@@ -112,7 +114,7 @@ class Conjunctions(QueryBlock):
 
     @classmethod
     def on_product(
-        cls, blocks: Sequence["Conjunctions"], mixture: "ProductMixture"
+        cls, blocks: Sequence["ConjunctionQueries"], mixture: "ProductMixture"
     ) -> torch.Tensor:
         """Means of products of the probabilities of their conditions."""
         answers = []
@@ -122,7 +124,9 @@ class Conjunctions(QueryBlock):
         return torch.cat(answers)
 
     @classmethod
-    def on_relaxed(cls, blocks: Sequence["Conjunctions"], rows: "RelaxedRows") -> torch.Tensor:
+    def on_relaxed(
+        cls, blocks: Sequence["ConjunctionQueries"], rows: "RelaxedRows"
+    ) -> torch.Tensor:
         """Means of products of how far each row satisfies the conditions."""
         answers = []
         for block in blocks:
@@ -166,7 +170,7 @@ class Conjunctions(QueryBlock):
 class ConjunctionCounter:
     """Adds up the counts of some blocks of conjunctions, chunk by chunk."""
 
-    def __init__(self, blocks: Sequence[Conjunctions]) -> None:
+    def __init__(self, blocks: Sequence[ConjunctionQueries]) -> None:
         self._blocks = blocks
         self._totals = [np.zeros(block.size, np.int64) for block in blocks]
 
@@ -183,7 +187,7 @@ class ConjunctionCounter:
 
 
 @lru_cache(maxsize=KEPT_PLANS)
-def _weights(block: Conjunctions, names: tuple[str, ...]) -> ConjunctionWeights:
+def _weights(block: ConjunctionQueries, names: tuple[str, ...]) -> ConjunctionWeights:
     return ConjunctionWeights(block.conditions_in_bins, block.columns, names)
 
 

@@ -29,7 +29,7 @@ WORTH_SORTING = 10
 """So many conjunctions for each column that they are about pay for sorting the rows."""
 
 
-class Rows:
+class ConditionRows:
     """Some rows: one row of a matrix for each column, numbers without any NaN."""
 
     def __init__(self, matrix: Floats, weights: Weights) -> None:
@@ -66,7 +66,7 @@ class SortedBoxes:
     low: Floats
     high: Floats
 
-    def sums(self, rows: Rows) -> Weights:
+    def sums(self, rows: ConditionRows) -> Weights:
         """The sum of the weights of the rows that satisfy each conjunction."""
         points, weights = rows.matrix[self.columns], rows.weights
         if self.sorted_by:
@@ -100,7 +100,7 @@ class ConjunctionSums:
             matrix = np.empty((len(self._names), len(weights[some])))
             for position, name in enumerate(self._names):
                 matrix[position] = columns[name][some]
-            rows = Rows(matrix, weights[some])
+            rows = ConditionRows(matrix, weights[some])
             found = np.zeros(self._queries, weights.dtype)
             for boxes in self._boxes:
                 found[boxes.query] = boxes.sums(rows)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Halfspaces(QueryBlock):
+class HalfspaceQueries(QueryBlock):
     """Random halfspaces over all columns. No model that knows numbers only by bins can answer them."""
 
     reads: ClassVar[Literal["codes", "numbers"]] = "numbers"
@@ -40,11 +40,11 @@ class Halfspaces(QueryBlock):
     known: HalfspaceDraws | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, block: HalfspaceBlock, schema: Schema) -> "Halfspaces":
+    def of(cls, block: HalfspaceBlock, schema: Schema) -> "HalfspaceQueries":
         """The halfspaces of a block, drawn when they are first needed."""
         return cls(block.attributes, block, schema)
 
-    def only(self, queries: Sequence[int]) -> "Halfspaces":
+    def only(self, queries: Sequence[int]) -> "HalfspaceQueries":
         """Some of the queries: a fit to those that were measured need not answer the others."""
         picked = tuple(self.numbers[query] for query in queries)
         return replace(self, picked=picked, known=self._draws)
@@ -74,12 +74,12 @@ class Halfspaces(QueryBlock):
         return (f"halfspace {number} of seed {self.block.item.seed}" for number in self.numbers)
 
     @classmethod
-    def counter(cls, blocks: Sequence["Halfspaces"]) -> "HalfspaceCounter":
+    def counter(cls, blocks: Sequence["HalfspaceQueries"]) -> "HalfspaceCounter":
         """Count all of them in one pass over the rows."""
         return HalfspaceCounter(blocks)
 
     @classmethod
-    def on_relaxed(cls, blocks: Sequence["Halfspaces"], rows: "RelaxedRows") -> torch.Tensor:
+    def on_relaxed(cls, blocks: Sequence["HalfspaceQueries"], rows: "RelaxedRows") -> torch.Tensor:
         """Means of sigmoids of how far each row is below the threshold."""
         entries = rows.size * sum(block.size for block in blocks)
         recompute = torch.is_grad_enabled() and entries > KEPT_TABLES * MAX_ENTRIES
@@ -124,7 +124,7 @@ class Halfspaces(QueryBlock):
 class HalfspaceCounter:
     """Adds up the counts of some blocks of halfspaces, chunk by chunk."""
 
-    def __init__(self, blocks: Sequence[Halfspaces]) -> None:
+    def __init__(self, blocks: Sequence[HalfspaceQueries]) -> None:
         self._blocks = blocks
         self._counting = [HalfspaceCounting(block.columns) for block in blocks]
         self._totals = [np.zeros(block.size, np.int64) for block in blocks]

@@ -56,7 +56,7 @@ def _count(
 
 
 @dataclass(frozen=True)
-class Part:
+class MergedColumns:
     """Columns whose codes are merged into one."""
 
     columns: tuple[Attribute, ...]
@@ -144,8 +144,8 @@ class PreparedRows:
     steps: Floats
 
 
-def _parts(columns: Sequence[Attribute]) -> list[Part]:
-    parts: list[Part] = []
+def _parts(columns: Sequence[Attribute]) -> list[MergedColumns]:
+    parts: list[MergedColumns] = []
     for column in columns:
         is_category = isinstance(column, CategoricalColumn)
         if not is_category and not column.nullable:
@@ -153,7 +153,7 @@ def _parts(columns: Sequence[Attribute]) -> list[Part]:
         size = coordinates(column)
         if parts and parts[-1].size * size <= MERGED_CODES:
             last = parts.pop()
-            parts.append(Part((*last.columns, column), (*last.sizes, size)))
+            parts.append(MergedColumns((*last.columns, column), (*last.sizes, size)))
         else:
-            parts.append(Part((column,), (size,)))
+            parts.append(MergedColumns((column,), (size,)))
     return parts

@@ -63,13 +63,13 @@ class LinkedBlock(QueryBlock):
 
 
 @dataclass(frozen=True)
-class Hierarchical(LinkedBlock):
+class HierarchicalQueries(LinkedBlock):
     """All combinations of values of some columns, the last one varying fastest, at one level."""
 
     level: Level
 
     @classmethod
-    def of(cls, block: HierarchicalBlock, schema: Schema) -> "Hierarchical":
+    def of(cls, block: HierarchicalBlock, schema: Schema) -> "HierarchicalQueries":
         """The table of a block."""
         return cls(block.attributes, as_linked(schema), block.level)
 
@@ -102,10 +102,10 @@ class Hierarchical(LinkedBlock):
         )
 
     @property
-    def whole(self) -> "Hierarchical | None":
+    def whole(self) -> "HierarchicalQueries | None":
         """All individuals, at their level."""
         return (
-            Hierarchical.of(NUMBER_OF_INDIVIDUALS, self.schema)
+            HierarchicalQueries.of(NUMBER_OF_INDIVIDUALS, self.schema)
             if self.level == "individual"
             else None
         )
@@ -134,20 +134,20 @@ class Hierarchical(LinkedBlock):
         return summed(counts.reshape(self.sizes), self.attributes.index(known[name]))
 
     @classmethod
-    def counter(cls, blocks: Sequence["Hierarchical"]) -> HierarchicalCounter:
+    def counter(cls, blocks: Sequence["HierarchicalQueries"]) -> HierarchicalCounter:
         """Count all of them in one pass over the rows."""
         return HierarchicalCounter(blocks)
 
     @classmethod
     def on_product(
-        cls, blocks: Sequence["Hierarchical"], mixture: "ProductMixture"
+        cls, blocks: Sequence["HierarchicalQueries"], mixture: "ProductMixture"
     ) -> torch.Tensor:
         """Per group, on a mixture over whole groups (`domain_of_groups`)."""
         return products_of(tuple(blocks), mixture.domain).answers(mixture)
 
     @classmethod
     def on_group_types(
-        cls, blocks: Sequence["Hierarchical"], types: "GroupTypes"
+        cls, blocks: Sequence["HierarchicalQueries"], types: "GroupTypes"
     ) -> list[torch.Tensor]:
         """Sums over the kinds of groups that are in each cell."""
         return [
@@ -157,11 +157,11 @@ class Hierarchical(LinkedBlock):
 
 
 @dataclass(frozen=True)
-class GroupSizes(LinkedBlock):
+class GroupSizeQueries(LinkedBlock):
     """How many groups have one individual, two, and so on."""
 
     @classmethod
-    def of(cls, block: GroupSizesBlock, schema: Schema) -> "GroupSizes":
+    def of(cls, block: GroupSizesBlock, schema: Schema) -> "GroupSizeQueries":
         """All sizes that the schema allows."""
         return cls((), as_linked(schema))
 
@@ -188,19 +188,21 @@ class GroupSizes(LinkedBlock):
         return counts if name == SIZE else None
 
     @classmethod
-    def counter(cls, blocks: Sequence["GroupSizes"]) -> GroupSizeCounter:
+    def counter(cls, blocks: Sequence["GroupSizeQueries"]) -> GroupSizeCounter:
         """Count the sizes once."""
         return GroupSizeCounter(blocks)
 
     @classmethod
-    def on_product(cls, blocks: Sequence["GroupSizes"], mixture: "ProductMixture") -> torch.Tensor:
+    def on_product(
+        cls, blocks: Sequence["GroupSizeQueries"], mixture: "ProductMixture"
+    ) -> torch.Tensor:
         """The mean of the components' sizes."""
         shares = mixture.columns([SIZE]).mean(0)
         return shares.repeat(len(blocks))
 
     @classmethod
     def on_group_types(
-        cls, blocks: Sequence["GroupSizes"], types: "GroupTypes"
+        cls, blocks: Sequence["GroupSizeQueries"], types: "GroupTypes"
     ) -> list[torch.Tensor]:
         """Sums over the kinds of groups of each size."""
         return [types.sizes() for _ in blocks]

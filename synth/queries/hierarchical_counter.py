@@ -16,7 +16,7 @@ from synth.queries.marginal import Marginal
 from synth.queries.marginal_counter import MarginalCounter
 
 if TYPE_CHECKING:
-    from synth.queries.hierarchical import GroupSizes, Hierarchical
+    from synth.queries.hierarchical import GroupSizeQueries, HierarchicalQueries
 
 Counts = NDArray[np.int64]
 Codes = Mapping[str, NDArray[Any]]
@@ -25,7 +25,7 @@ Codes = Mapping[str, NDArray[Any]]
 class HierarchicalCounter:
     """Adds up the counts of some tables, chunk by chunk."""
 
-    def __init__(self, blocks: "Sequence[Hierarchical]") -> None:
+    def __init__(self, blocks: "Sequence[HierarchicalQueries]") -> None:
         self._blocks = blocks
         positions: dict[CountedRows, list[int]] = {}
         for position, block in enumerate(blocks):
@@ -53,7 +53,7 @@ class HierarchicalCounter:
 class GroupSizeCounter:
     """Adds up how many groups have each size."""
 
-    def __init__(self, blocks: "Sequence[GroupSizes]") -> None:
+    def __init__(self, blocks: "Sequence[GroupSizeQueries]") -> None:
         self._blocks = blocks
         self._counts = np.zeros(blocks[0].size, np.int64)
 
@@ -76,7 +76,7 @@ class CountedRows:
     """What makes a kind of individual: attributes and their sizes. None where all rows count."""
 
     @classmethod
-    def of(cls, block: "Hierarchical") -> "CountedRows":
+    def of(cls, block: "HierarchicalQueries") -> "CountedRows":
         """Those that a table counts."""
         sizes = block.schema.sizes
         own = tuple((name, sizes[name]) for name in block.of_individuals)
@@ -104,7 +104,7 @@ class CountedRows:
         return order[is_first]
 
 
-def _marginal(block: "Hierarchical") -> Marginal:
+def _marginal(block: "HierarchicalQueries") -> Marginal:
     """The marginal that a table is of the rows it counts; a table without attributes has one cell."""
     if not block.attributes:
         return Marginal((block.schema.key,), (1,))

@@ -33,11 +33,11 @@ from synth.planning.memory import KEPT_PLANS, KEPT_TABLES, MAX_ENTRIES, linked_e
 
 if TYPE_CHECKING:
     from synth.models.product import ProductMixture
-    from synth.queries.hierarchical import Hierarchical
+    from synth.queries.hierarchical import HierarchicalQueries
 
 
 @dataclass(frozen=True)
-class Stack:
+class TableStack:
     """Tables of one level that have the same attributes of individuals: one matrix product."""
 
     level: str
@@ -99,10 +99,10 @@ class Layout:
         return torch.cat([columns, ones]), taken, torch.cat([own, own.new_ones((1, own.shape[1]))])
 
 
-class Part:
+class TableProducts:
     """Stacks whose cells are multiplied together, those that count groups first."""
 
-    def __init__(self, stacks: Sequence[Stack], layout: Layout) -> None:
+    def __init__(self, stacks: Sequence[TableStack], layout: Layout) -> None:
         self._heights = [sum(stack.heights(layout.domain)) for stack in stacks]
         self._widths = [stack.width(layout.domain) for stack in stacks]
         of_groups = layout.of_groups
@@ -170,13 +170,13 @@ def _found(chances: torch.Tensor, taken: torch.Tensor) -> torch.Tensor:
 class HierarchicalProducts:
     """How to answer some tables on any mixture over the groups of a schema."""
 
-    def __init__(self, blocks: Sequence["Hierarchical"], domain: Domain) -> None:
+    def __init__(self, blocks: Sequence["HierarchicalQueries"], domain: Domain) -> None:
         self._domain = domain
         self._layout = Layout(domain)
         self._stacks = sorted(_stacks_of(blocks), key=lambda stack: stack.level)
         entries = [stack.entries(domain) for stack in self._stacks]
         self._entries, self._largest = sum(entries), max(entries)
-        self._parts: dict[int, list[Part]] = {}
+        self._parts: dict[int, list[TableProducts]] = {}
 
     def answers(self, mixture: "ProductMixture") -> torch.Tensor:
         """All cells of all tables, in their order."""
@@ -201,7 +201,7 @@ class HierarchicalProducts:
         return [torch.stack(of_stack).sum(0) for of_stack in zip(*batches, strict=True)]
 
     def _of_batch(self, mixture: "ProductMixture", recompute: bool) -> list[torch.Tensor]:
-        def products(part: Part, *rows: torch.Tensor) -> list[torch.Tensor]:
+        def products(part: TableProducts, *rows: torch.Tensor) -> list[torch.Tensor]:
             if recompute:
                 again = checkpoint(part.products, *rows, use_reentrant=False)
                 return cast(list[torch.Tensor], again)
@@ -211,10 +211,10 @@ class HierarchicalProducts:
         parts = self._parts_for(len(mixture.probabilities))
         return [product for part in parts for product in products(part, *rows)]
 
-    def _parts_for(self, components: int) -> list[Part]:
+    def _parts_for(self, components: int) -> list[TableProducts]:
         """Stacks in their order, as many together as fit for that many components."""
         if components not in self._parts:
-            parts: list[list[Stack]] = [[]]
+            parts: list[list[TableStack]] = [[]]
             entries = 0
             for stack in self._stacks:
                 entries += stack.entries(self._domain)
@@ -222,23 +222,23 @@ class HierarchicalProducts:
                     parts.append([])
                     entries = stack.entries(self._domain)
                 parts[-1].append(stack)
-            self._parts[components] = [Part(stacks, self._layout) for stacks in parts]
+            self._parts[components] = [TableProducts(stacks, self._layout) for stacks in parts]
         return self._parts[components]
 
 
 @lru_cache(maxsize=KEPT_PLANS)
-def products_of(blocks: tuple["Hierarchical", ...], domain: Domain) -> HierarchicalProducts:
+def products_of(blocks: tuple["HierarchicalQueries", ...], domain: Domain) -> HierarchicalProducts:
     """The same plan is used in every step of a fit."""
     return HierarchicalProducts(blocks, domain)
 
 
-def _stacks_of(blocks: Sequence["Hierarchical"]) -> list[Stack]:
+def _stacks_of(blocks: Sequence["HierarchicalQueries"]) -> list[TableStack]:
     alike: dict[tuple[str, tuple[str, ...], str | None], list[int]] = {}
     for position, block in enumerate(blocks):
         last = block.of_groups[-1] if block.of_groups and not block.of_individuals else None
         alike.setdefault((block.level, block.of_individuals, last), []).append(position)
     return [
-        Stack(
+        TableStack(
             level,
             own,
             last,

@@ -22,11 +22,11 @@ from scrim.spec.workload import (
     expand,
 )
 from synth.domain import Domain
-from synth.queries.binary_tree import BinaryTree
+from synth.queries.binary_tree import TreeQueries
 from synth.queries.block import Counts, QueryBlock, Single
-from synth.queries.conjunction import Conjunctions
-from synth.queries.halfspace import Halfspaces
-from synth.queries.hierarchical import GroupSizes, Hierarchical
+from synth.queries.conjunction import ConjunctionQueries
+from synth.queries.halfspace import HalfspaceQueries
+from synth.queries.hierarchical import GroupSizeQueries, HierarchicalQueries
 from synth.queries.marginal import Marginal
 from synth.table import Table
 
@@ -178,10 +178,10 @@ def compile_workload(items: Sequence[WorkloadItem], schema: Schema) -> QuerySet:
 
 COMPILERS: dict[type[Block], Callable[[Any, Schema], QueryBlock]] = {
     MarginalBlock: lambda block, schema: Marginal.of(block.attributes, Domain.of(schema)),
-    TreeBlock: BinaryTree.of,
-    ConjunctionBlock: Conjunctions.of,
-    HalfspaceBlock: Halfspaces.of,
-    HierarchicalBlock: Hierarchical.of,
-    GroupSizesBlock: GroupSizes.of,
+    TreeBlock: TreeQueries.of,
+    ConjunctionBlock: ConjunctionQueries.of,
+    HalfspaceBlock: HalfspaceQueries.of,
+    HierarchicalBlock: HierarchicalQueries.of,
+    GroupSizesBlock: GroupSizeQueries.of,
 }
 """Which query class stands for which block."""

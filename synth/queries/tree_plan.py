@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from synth.models.base import TabularModel
     from synth.models.product import ProductMixture
     from synth.models.support import Support
-    from synth.queries.binary_tree import BinaryTree
+    from synth.queries.binary_tree import TreeQueries
 
 
 class TreePlan:
     """What some trees share: how their columns are read, and how their cells are summed."""
 
-    def __init__(self, trees: Sequence["BinaryTree"]) -> None:
+    def __init__(self, trees: Sequence["TreeQueries"]) -> None:
         self._trees = trees
         self.readings = list({r.name: r for tree in trees for r in tree.finest}.values())
         self.finest = tuple(
@@ -84,7 +84,7 @@ class TreePlan:
         return found
 
     def _with_uniform(
-        self, tree: "BinaryTree", table: torch.Tensor, known: Sequence[str]
+        self, tree: "TreeQueries", table: torch.Tensor, known: Sequence[str]
     ) -> torch.Tensor:
         table = table.reshape([r.size if r.name in known else 1 for r in tree.finest])
         for axis, reading in enumerate(tree.finest):

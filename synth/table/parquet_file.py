@@ -17,7 +17,7 @@ from synth.table.bytestream import MAX_UNPACKED_BYTES, opened, refuse_unpacked
 from synth.table.cells import longest_text
 from synth.table.chunk import Chunk, TableError
 from synth.table.encoding import attribute_codec, codec_of, locate_columns
-from synth.table.parquet_pages import DAMAGED, Page, pages_of
+from synth.table.parquet_pages import DAMAGED, ParquetPage, pages_of
 
 Source = str | PathLike[str] | BinaryIO
 T = TypeVar("T")
@@ -120,7 +120,7 @@ def _parquet_file(
 class _ColumnPages:
     """The pages of a column in a row group."""
 
-    pages: list[Page]
+    pages: list[ParquetPage]
     is_text: bool
     longest: int
     """The longest text in its dictionary, which any number of rows may have."""
@@ -184,7 +184,7 @@ def _pages_by_column(
 
 
 def _longest_of_dictionary(
-    stream: BinaryIO, file: Any, number: int, *, name: str, pages: list[Page]
+    stream: BinaryIO, file: Any, number: int, *, name: str, pages: list[ParquetPage]
 ) -> int:
     """The longest text in a column's dictionary, found by reading one row as Arrow's dictionary."""
     probe = _parquet_file(stream, metadata=file.metadata, dictionaries=[name])
@@ -199,7 +199,7 @@ def _longest_of_dictionary(
     return longest_text(found.dictionary, column=name)
 
 
-def _refuse_kept_text(layout: Any, name: str, pages: list[Page]) -> None:
+def _refuse_kept_text(layout: Any, name: str, pages: list[ParquetPage]) -> None:
     """Of a column that Arrow returns as a dictionary, it keeps every text of a row group."""
     if name not in layout.names or not pa.types.is_dictionary(layout.field(name).type):
         return
@@ -219,7 +219,7 @@ def _leaves(layout: Any, names: Sequence[str]) -> Iterator[int]:
             yield index
 
 
-def _readable(pages: Iterable[Page], name: str) -> Iterator[Page]:
+def _readable(pages: Iterable[ParquetPage], name: str) -> Iterator[ParquetPage]:
     """The same pages, each of which must have a known and bounded size."""
     for page in pages:
         if page.size > PAGE_BYTES:

@@ -27,7 +27,7 @@ _MAX_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ParquetPage:
     """The header of one page."""
 
     is_dictionary: bool
@@ -38,7 +38,7 @@ class Page:
     """Bytes after decompression."""
 
 
-def pages_of(file: BinaryIO, chunk: Any) -> Iterator[Page]:
+def pages_of(file: BinaryIO, chunk: Any) -> Iterator[ParquetPage]:
     """The pages that Arrow reads of a column in a row group, in order."""
     start, left = chunk.data_page_offset, chunk.total_compressed_size
     dictionary = chunk.dictionary_page_offset if chunk.has_dictionary_page else None
@@ -67,7 +67,7 @@ def _header(file: BinaryIO, start: int) -> tuple[dict[int, Any], int]:
     raise TableError(DAMAGED)
 
 
-def _page(fields: dict[int, Any]) -> Page | None:
+def _page(fields: dict[int, Any]) -> ParquetPage | None:
     """The page that a header describes; None for kinds that Arrow skips."""
     sizes = [fields.get(_UNCOMPRESSED), fields.get(_COMPRESSED)]
     if not all(isinstance(size, int) and size >= 0 for size in sizes):
@@ -78,7 +78,7 @@ def _page(fields: dict[int, Any]) -> Page | None:
             values, encoded = about.get(_VALUES), about.get(encoding)
             if not isinstance(values, int) or not isinstance(encoded, int) or values < 0:
                 break
-            return Page(kind == _DICTIONARY, encoded, values, fields[_UNCOMPRESSED])
+            return ParquetPage(kind == _DICTIONARY, encoded, values, fields[_UNCOMPRESSED])
     else:
         return None
     raise TableError(DAMAGED)

@@ -17,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from scrim.spec.release import ReleaseRequest, ReleaseSpec
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import TwoLevelSchema
-from service.data.errors import Problem
+from service.data.errors import ProblemDocument
 from tests.documents import DOCUMENTS, NOTEBOOKS, ROOT, Block, blocks, cells, name_of
 from tests.e2e.installation import operating
 from tests.e2e.left_behind import LEFT_BEHIND
@@ -32,7 +32,7 @@ EXAMPLES: tuple[type[BaseModel], ...] = (
     TwoLevelSchema,
     ReleaseSpec,
     ReleaseRequest,
-    Problem,
+    ProblemDocument,
 )
 """What a `json` block may be an example of, beside a file of benchmarks that counts codes."""
 TYPED = re.compile(

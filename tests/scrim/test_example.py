@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrim.comparison import Share, contains, read_answers, read_rows, table_with
+from scrim.comparison import ComparedShare, contains, read_answers, read_rows, table_with
 from scrim.demo import SHARES, UNPLANNED, release_body
 from scrim.example import COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions, write_example
 from scrim.records import Answer
@@ -57,8 +57,8 @@ class TestExample:
                 assert inside > ROWS / 100, (column["name"], low, high)
 
     def test_columns_depend_on_each_other(self, rows: list[dict[str, Any]]) -> None:
-        severe = Share("", {"severity": "severe"}, {"intensive_care": "yes"}).of_rows(rows)
-        mild = Share("", {"severity": "mild"}, {"intensive_care": "yes"}).of_rows(rows)
+        severe = ComparedShare("", {"severity": "severe"}, {"intensive_care": "yes"}).of_rows(rows)
+        mild = ComparedShare("", {"severity": "mild"}, {"intensive_care": "yes"}).of_rows(rows)
         assert severe is not None and mild is not None
         assert severe > 5 * mild
 
@@ -100,7 +100,7 @@ class TestComparison:
             "sex,sex=F,0.7,70,,\n"
         )
         (tmp_path / "rows.csv").write_text("age,sex\n" + "3,F\n" + "64,M\n" * 3 + "65,F\n" * 6)
-        share = Share("", {"age": "[0, 65)"}, {"sex": "F"})
+        share = ComparedShare("", {"age": "[0, 65)"}, {"sex": "F"})
         tables = read_answers(tmp_path / "answers.csv")
         assert share.of_answers(table_with(share.columns, tables)) == pytest.approx(0.25)
         assert share.of_rows(read_rows(tmp_path / "rows.csv")) == pytest.approx(0.25)
@@ -108,5 +108,5 @@ class TestComparison:
 
     def test_a_share_of_nothing_is_unknown(self) -> None:
         none = Answer(item="sex", query="sex=F", fraction=0.0, count=0.0)
-        assert Share("", {}, {"sex": "F"}).of_answers([none]) is None
-        assert Share("", {}, {"sex": "F"}).of_rows([]) is None
+        assert ComparedShare("", {}, {"sex": "F"}).of_answers([none]) is None
+        assert ComparedShare("", {}, {"sex": "F"}).of_rows([]) is None

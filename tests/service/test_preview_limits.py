@@ -14,8 +14,8 @@ from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Block, Marginals, TreeBlock, expand
 from scrim.spec.workload.blocks import MAX_COMBINATIONS
-from service.data.ledger.records import Account
-from service.releases.schemas import Preview
+from service.data.ledger.records import LedgerAccount
+from service.releases.schemas import PreviewView
 from synth.planning.candidates import by_forecast_error
 from synth.planning.choice import resolve
 from synth.planning.forecast import forecast
@@ -24,7 +24,7 @@ from synth.planning.subject import Subject
 from tests.support import ADD_REMOVE, coded_schema
 
 HUNDRED = coded_schema({**{f"c{i}": 3 for i in range(99)}, "wide": 10_000})
-ACCOUNT = Account(
+ACCOUNT = LedgerAccount(
     population_id=UUID(int=0),
     unit="row",
     relation="add_remove",
@@ -49,7 +49,7 @@ def ask(schema: Schema, *items: dict[str, Any], mechanism: str = "auto") -> None
     body = {"workload": list(items), "mechanism": {"name": mechanism}, "budget": {"rho": 1.0}}
     resolved = resolve(AskedRelease.model_validate(body), schema, ADD_REMOVE, UNITS_PER_RHO)
     found = forecast(resolved, Subject("rows", schema, ADD_REMOVE))
-    Preview.of(resolved, found, ACCOUNT, delta=1e-9)
+    PreviewView.of(resolved, found, ACCOUNT, delta=1e-9)
 
 
 def marginals(k: int, **fields: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from scrim.spec.population import Protection
 from scrim.spec.two_level import LinkedSchema, TwoLevelSchema
-from synth.queries import GroupSizes, Hierarchical, QueryBlock
+from synth.queries import GroupSizeQueries, HierarchicalQueries, QueryBlock
 from synth.table import Table
 from synth.table.encoding import attribute_codec
 from synth.table.linking import number_keys
@@ -90,8 +90,8 @@ def random_households(schema: LinkedSchema, groups: int, seed: int = 0) -> list[
 
 def by_hand(query: QueryBlock, households: Sequence[Household]) -> list[int]:
     """The counts of one table, group by group."""
-    assert isinstance(query, Hierarchical | GroupSizes)
-    if isinstance(query, GroupSizes):
+    assert isinstance(query, HierarchicalQueries | GroupSizeQueries)
+    if isinstance(query, GroupSizeQueries):
         counted = Counter(len(members) for _, members in households)
         return [counted[size + 1] for size in range(query.size)]
     of_groups, own = query.schema.group_attributes, query.schema.individual_attributes

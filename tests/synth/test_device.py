@@ -8,7 +8,7 @@ import torch
 
 from synth.device import choose_device
 from synth.journal import MemoryJournal
-from synth.run import Release, run
+from synth.run import FinishedRelease, run
 from tests.support import ADD_REMOVE, coded_schema, coded_table, public_table, random_rows, release
 
 SIZES = {"a": 2, "b": 3, "c": 4}
@@ -40,7 +40,7 @@ class Remembered(dict[str, bytes]):
         self[key] = content
 
 
-def fit(mechanism: dict[str, Any], device: str, **options: Any) -> Release:
+def fit(mechanism: dict[str, Any], device: str, **options: Any) -> FinishedRelease:
     if mechanism["name"] == "gem_pub":
         options["public"] = public_table(SCHEMA)
     spec = release(mechanism)

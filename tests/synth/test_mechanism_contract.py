@@ -22,7 +22,7 @@ from synth.journal import JournalMismatch, MemoryJournal, Operation
 from synth.privacy.accountant import BudgetExceeded
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_workload
-from synth.run import Release, run
+from synth.run import FinishedRelease, run
 from synth.table import Chunk, Table
 from synth.table.linking import starts_of_groups
 from tests.support import (
@@ -198,7 +198,7 @@ class Finished:
     table: Table
     operations: Sequence[Operation]
     progress: list[Any]
-    release: Release
+    release: FinishedRelease
 
     def journal(self) -> MemoryJournal:
         """A copy of the journal that it left."""
@@ -254,14 +254,14 @@ def carry_out(
     journal: MemoryJournal | None = None,
     protection: Protection = ADD_REMOVE,
     **options: Any,
-) -> Release:
+) -> FinishedRelease:
     if spec.mechanism.needs_public_data:
         options["public"] = public_table(table.schema)
     protection = protection_for({"name": spec.mechanism.name}, protection)
     return run(spec, table, journal, protection=protection, delta=DELTA, **options)
 
 
-def check_valid(done: Release, spec: ReleaseSpec, schema: Schema) -> None:
+def check_valid(done: FinishedRelease, spec: ReleaseSpec, schema: Schema) -> None:
     """Rows as many as asked and inside the declared domain; finite answers for every query."""
     if spec.rows is None:
         assert done.rows is None
@@ -502,7 +502,7 @@ def test_resumes_from_every_prefix_of_its_journal(finished: Finished) -> None:
         assert sum(o.price for o in again) <= spec.budget.units(DELTA)
 
 
-def outputs(done: Release) -> tuple[Any, ...]:
+def outputs(done: FinishedRelease) -> tuple[Any, ...]:
     rows = None if done.rows is None else {n: v.tobytes() for n, v in done.rows.items()}
     assert done.answers is not None
     return rows, done.answers.fractions.tobytes(), done.model.to_bytes(), str(done.certificate)

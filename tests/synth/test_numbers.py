@@ -18,7 +18,7 @@ from synth.journal import MemoryJournal
 from synth.models.released import ReleasedModel
 from synth.planning.plan import plan
 from synth.queries import compile_workload
-from synth.run import Release, run
+from synth.run import FinishedRelease, run
 from synth.table import Table, store_numbers
 
 pytestmark = pytest.mark.random
@@ -97,7 +97,7 @@ def order(mechanism: dict[str, Any], workload: Any = EVERYTHING, **outputs: Any)
     return ReleaseSpec.model_validate_json(json.dumps(body))
 
 
-def carry_out(spec: ReleaseSpec, **options: Any) -> Release:
+def carry_out(spec: ReleaseSpec, **options: Any) -> FinishedRelease:
     return run(spec, table(), protection=Protection(), delta=DELTA, **options)
 
 
@@ -107,7 +107,7 @@ class Finished:
 
     spec: ReleaseSpec
     journal: MemoryJournal
-    release: Release
+    release: FinishedRelease
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from synth.models.histogram import Histogram
 from synth.models.product import ProductMixture
 from synth.models.relaxed import RelaxedRows
 from synth.models.support import Support
-from synth.queries import Conjunctions, QueryBlock, QuerySet, Single, compile_blocks
+from synth.queries import ConjunctionQueries, QueryBlock, QuerySet, Single, compile_blocks
 from synth.table import Table, store_numbers
 from tests.support import PROTECTIONS
 from tests.synth.query_reference import (
@@ -370,7 +370,7 @@ def test_labels_name_every_query_once(queries: QuerySet) -> None:
     for block in queries.blocks:
         labels = list(block.labels(SCHEMA))
         assert len(labels) == block.size
-        if not isinstance(block, Conjunctions):  # two random ones may be the same
+        if not isinstance(block, ConjunctionQueries):  # two random ones may be the same
             assert len(set(labels)) == block.size
 
 

@@ -9,7 +9,7 @@ from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
 from synth.journal import MemoryJournal
 from synth.planning.plan import plan
-from synth.run import Progress, run
+from synth.run import JobProgress, run
 from synth.table import Table
 from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows, release
 
@@ -71,7 +71,7 @@ def test_a_screen_can_be_stopped_while_it_searches() -> None:
         raise Stopped
 
     spec, journal, public = screened("pmw_pub"), MemoryJournal(), coded_table(SCHEMA, ROWS[:5])
-    told: list[Progress] = []
+    told: list[JobProgress] = []
     with pytest.raises(Stopped):
         run(
             spec,

@@ -35,7 +35,7 @@ def valkey_url(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def stack_of_session(postgres_url: str, valkey_url: str, folder: Path) -> Iterator[Stack]:
-    """A service whose rings nobody answers: tests call the workers' code themselves."""
+    """A service whose messages no worker takes: tests call the workers' code themselves."""
     place = folder / "quiet"
     place.mkdir()
     with running_stack(postgres_url, valkey_url, place) as stack:

@@ -25,12 +25,12 @@ from service.data.context import Context
 from service.data.db import enable_app_login, open_engine
 from service.data.ledger import repository as ledger
 from service.data.ledger.chain import verify_chain
-from service.data.ledger.records import Account, Operation, Reservation
+from service.data.ledger.records import LedgerAccount, LedgerOperation, Reservation
 from service.data.logging import build_logger
 from service.embedded import Command, wait_until
 from service.keys.schemas import SCOPES
 from service.keys.service import create_key
-from service.server import Server
+from service.server import LimitedServer
 from tests.databases import create_database
 from tests.fresh_noise import announce_noise
 from tests.patience import PATIENCE
@@ -188,7 +188,7 @@ class Stack:
 
     # What can be seen from inside.
 
-    def journal(self, release: UUID) -> list[Operation]:
+    def journal(self, release: UUID) -> list[LedgerOperation]:
         with self.context.engine.connect() as connection:
             return ledger.journal(connection, release)
 
@@ -196,7 +196,7 @@ class Stack:
         with self.context.engine.connect() as connection:
             return ledger.reservation(connection, release)
 
-    def account(self, population: UUID) -> Account:
+    def account(self, population: UUID) -> LedgerAccount:
         with self.context.engine.connect() as connection:
             return ledger.account(connection, population)
 
@@ -260,7 +260,7 @@ class Stack:
 
 
 def emptied(stack: Stack) -> None:
-    """End whatever an earlier test left waiting, and forget its rings."""
+    """End whatever an earlier test left waiting, and forget its messages."""
     stack.scalar(
         "UPDATE release SET state = 'cancelled', finished_at = now()"
         " WHERE state IN ('queued', 'running')"
@@ -306,7 +306,7 @@ def running_stack(
     }
     (folder / "tmp").mkdir()
     stack = Stack(owner_url, environment | changes, folder)
-    server = Server(stack.app, stack.settings, port=0)
+    server = LimitedServer(stack.app, stack.settings, port=0)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -6,7 +6,7 @@ import pytest
 
 from service.data.errors import ArtifactDamaged
 from tests.worker.support import Stack
-from worker.models import ModelShelf
+from worker.models import ModelCache
 from worker.releases import run_release
 
 ONE_WAY = [{"type": "marginals", "attributes": [["sex"]]}]
@@ -17,7 +17,7 @@ def test_a_damaged_model_answers_nothing(stack: Stack, dataset: UUID) -> None:
     release = stack.submit(dataset)
     run_release(stack.context, release)
     # Another shelf each time: one keeps the models that it has checked.
-    assert ModelShelf(stack.context).answer(release, ONE_WAY)
+    assert ModelCache(stack.context).answer(release, ONE_WAY)
     (told,) = [each for each in stack.release(release)["artifacts"] if each["name"] == "model"]
     (path,) = stack.objects(f"artifacts/{told['sha256'][:2]}/{told['sha256']}")
     content = path.read_bytes()
@@ -26,9 +26,9 @@ def test_a_damaged_model_answers_nothing(stack: Stack, dataset: UUID) -> None:
         if damaged is not None:
             path.write_bytes(damaged)
         with pytest.raises(ArtifactDamaged):
-            ModelShelf(stack.context).answer(release, ONE_WAY)
+            ModelCache(stack.context).answer(release, ONE_WAY)
         with pytest.raises(ArtifactDamaged):
-            ModelShelf(stack.context).sample(release, 1)
+            ModelCache(stack.context).sample(release, 1)
         path.write_bytes(content)
     assert f'"release_id": "{release}"' in stack.log.getvalue()
 

@@ -10,7 +10,7 @@ import pytest
 
 from service.data.ledger import repository as ledger
 from tests.worker.support import Stack
-from worker.guard import GRACE_SECONDS, Guard
+from worker.guard import GRACE_SECONDS, JobGuard
 from worker.lease import holder
 from worker.releases import run_release
 
@@ -41,9 +41,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def guard(stack: Stack, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Guard:
+def guard(stack: Stack, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> JobGuard:
     monkeypatch.setitem(vars(stack.context.settings), "job_seconds", LIMIT)
-    return Guard(stack.context, now=clock)
+    return JobGuard(stack.context, now=clock)
 
 
 def claim(stack: Stack, release: UUID, name: str) -> None:
@@ -52,7 +52,9 @@ def claim(stack: Stack, release: UUID, name: str) -> None:
     stack.scalar("UPDATE release SET state = 'running' WHERE id = :id", id=release)
 
 
-def started(stack: Stack, dataset: UUID, guard: Guard, worker: "subprocess.Popen[bytes]") -> UUID:
+def started(
+    stack: Stack, dataset: UUID, guard: JobGuard, worker: "subprocess.Popen[bytes]"
+) -> UUID:
     """A release that the process works on, as the guard was told."""
     release = stack.submit(dataset)
     claim(stack, release, holder(worker.pid))
@@ -64,7 +66,7 @@ def test_cancelled_jobs_get_a_moment_and_are_then_killed(
     stack: Stack,
     population: UUID,
     dataset: UUID,
-    guard: Guard,
+    guard: JobGuard,
     clock: Clock,
     worker: "subprocess.Popen[bytes]",
 ) -> None:
@@ -84,7 +86,7 @@ def test_a_job_that_takes_too_long_ends_and_can_be_resumed(
     stack: Stack,
     population: UUID,
     dataset: UUID,
-    guard: Guard,
+    guard: JobGuard,
     clock: Clock,
     worker: "subprocess.Popen[bytes]",
 ) -> None:
@@ -112,7 +114,7 @@ def test_without_a_limit_jobs_take_as_long_as_they_like(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(vars(stack.context.settings), "job_seconds", 0.0)
-    guard = Guard(stack.context, now=clock)
+    guard = JobGuard(stack.context, now=clock)
     release = started(stack, dataset, guard, worker)
     clock.now = 1e9
     guard.look()
@@ -120,7 +122,7 @@ def test_without_a_limit_jobs_take_as_long_as_they_like(
 
 
 def test_what_another_worker_has_taken_over_is_left_alone(
-    stack: Stack, dataset: UUID, guard: Guard, clock: Clock, worker: "subprocess.Popen[bytes]"
+    stack: Stack, dataset: UUID, guard: JobGuard, clock: Clock, worker: "subprocess.Popen[bytes]"
 ) -> None:
     release = started(stack, dataset, guard, worker)
     stack.expire_lease(release)
@@ -131,7 +133,7 @@ def test_what_another_worker_has_taken_over_is_left_alone(
 
 
 def test_jobs_that_ended_are_not_ended_again(
-    stack: Stack, dataset: UUID, guard: Guard, clock: Clock, worker: "subprocess.Popen[bytes]"
+    stack: Stack, dataset: UUID, guard: JobGuard, clock: Clock, worker: "subprocess.Popen[bytes]"
 ) -> None:
     release = started(stack, dataset, guard, worker)
     guard.hear(f"end {worker.pid}")

@@ -17,7 +17,7 @@ from tests.worker.test_ingest import column, state_of, stored
 from worker import chunks, linking, people, releases
 from worker.errors import Abandoned
 from worker.ingest import ingest_dataset
-from worker.models import ModelShelf
+from worker.models import ModelCache
 from worker.releases import run_release
 
 OWNED: dict[str, Any] = TWO_LEVEL | {
@@ -311,7 +311,7 @@ class TestBothTables:
 
     @pytest.mark.random
     def test_the_model_is_asked_and_gives_more_groups(self, stack: Stack, released: UUID) -> None:
-        shelf = ModelShelf(stack.context)
+        shelf = ModelCache(stack.context)
         asked = [{"type": "hierarchical", "attributes": [["sex"]], "levels": ["group"]}]
         assert [each["item"] for each in shelf.answer(released, asked)] == ["groups by sex"] * 3
         lines = rows_of(shelf.sample(released, 7).encode())

@@ -21,7 +21,7 @@ from service.data.crypto import encrypt_pieces, unwrap_key, upload_purpose
 from synth.table import Chunk
 from tests.worker.support import OWNED_SCHEMA, SCHEMA, Stack, csv_rows
 from worker import chunks, people
-from worker.chunks import Shelf
+from worker.chunks import ChunkStore
 from worker.ingest import ingest_dataset
 from worker.memory import HEADROOM_BYTES
 from worker.spool import BLOCK_BYTES, spooled
@@ -50,13 +50,13 @@ def dictionary_bomb() -> bytes:
     return buffer.getvalue()
 
 
-def shelf_of(stack: Stack, dataset: UUID) -> Shelf:
+def shelf_of(stack: Stack, dataset: UUID) -> ChunkStore:
     """Where a dataset's rows are."""
     with stack.context.transaction() as work:
         row = datasets.get(work.session, dataset)
     assert row.wrapped_key is not None and row.content_hash is not None
     key = unwrap_key(row.wrapped_key, dataset, master_key=stack.context.settings.master_key_bytes)
-    return Shelf(stack.context.storage, dataset, row.lease_epoch, row.content_hash, key)
+    return ChunkStore(stack.context.storage, dataset, row.lease_epoch, row.content_hash, key)
 
 
 def stored(stack: Stack, dataset: UUID, table: str = "rows") -> list[Chunk]:
@@ -191,7 +191,7 @@ def test_an_outage_leaves_it_to_the_next(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(Shelf, "seal", fail)
+        patch.setattr(ChunkStore, "seal", fail)
         for number in range(1, 4):
             ingest_dataset(stack.context, dataset)
             assert state_of(stack, dataset) == ("ingesting", None)
@@ -206,15 +206,15 @@ def test_an_ingest_may_use_no_more_memory_than_it_is_given(
     stack: Stack, population: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = stack.uploaded(population)
-    write = Shelf.write
+    write = ChunkStore.write
 
-    def write_large(shelf: Shelf, table: str, found: Iterator[Chunk]) -> int:
+    def write_large(shelf: ChunkStore, table: str, found: Iterator[Chunk]) -> int:
         np.ones(2 * HEADROOM_BYTES, np.int8)
         return write(shelf, table, found)
 
     monkeypatch.setitem(vars(stack.context.settings), "worker_memory_bytes", 1)
     with monkeypatch.context() as patch:
-        patch.setattr(Shelf, "write", write_large)
+        patch.setattr(ChunkStore, "write", write_large)
         ingest_dataset(stack.context, dataset)
     assert state_of(stack, dataset) == ("ingesting", None)
     ingest_dataset(stack.context, dataset)
@@ -226,16 +226,16 @@ def test_a_zombie_destroys_nothing(
 ) -> None:
     """One worker sleeps right after its claim, and wakes up when another one is done."""
     dataset = stack.uploaded(population)
-    remove = Shelf.remove_earlier
+    remove = ChunkStore.remove_earlier
 
-    def sleep_first(shelf: Shelf) -> None:
+    def sleep_first(shelf: ChunkStore) -> None:
         if shelf.epoch == 1:
             stack.scalar("UPDATE dataset SET lease_until = now() WHERE id = :id", id=dataset)
             ingest_dataset(stack.context, dataset)
             assert state_of(stack, dataset)[0] == "ready"
         remove(shelf)
 
-    monkeypatch.setattr(Shelf, "remove_earlier", sleep_first)
+    monkeypatch.setattr(ChunkStore, "remove_earlier", sleep_first)
     ingest_dataset(stack.context, dataset)
     assert state_of(stack, dataset)[0] == "ready"
     assert len(column(stored(stack, dataset), "age")) == 200
@@ -247,7 +247,7 @@ def test_bugs_are_told_by_reference(
     def fail(*_: Any) -> None:
         raise RuntimeError("CANARY")
 
-    monkeypatch.setattr(Shelf, "seal", fail)
+    monkeypatch.setattr(ChunkStore, "seal", fail)
     dataset = stack.uploaded(population)
     ingest_dataset(stack.context, dataset)
     state, reason = state_of(stack, dataset)
@@ -258,13 +258,13 @@ def test_bugs_are_told_by_reference(
 
 def test_deleted_meanwhile(stack: Stack, population: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = stack.uploaded(population)
-    seal = Shelf.seal
+    seal = ChunkStore.seal
 
-    def delete_first(shelf: Shelf, counts: dict[str, int]) -> None:
+    def delete_first(shelf: ChunkStore, counts: dict[str, int]) -> None:
         assert stack.http.delete(f"/v1/datasets/{dataset}").status_code == 204
         seal(shelf, counts)
 
-    monkeypatch.setattr(Shelf, "seal", delete_first)
+    monkeypatch.setattr(ChunkStore, "seal", delete_first)
     ingest_dataset(stack.context, dataset)
     assert state_of(stack, dataset)[0] == "deleted"
     assert not stack.objects(f"datasets/{dataset}")

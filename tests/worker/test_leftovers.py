@@ -175,7 +175,7 @@ def test_a_restored_database_deletes_nothing(stack: Stack, population: UUID) -> 
 
 
 def test_the_reaper_searches_now_and_then(stack: Stack) -> None:
-    reaper = Reaper(stack.context, ring_seconds=3600, max_attempts=3, leftover_seconds=DAY)
+    reaper = Reaper(stack.context, resend_seconds=3600, max_attempts=3, leftover_seconds=DAY)
     first, second = (stored(stack, f"drafts/{uuid.uuid4().hex}") for _ in range(2))
     age(first)
     reaper.sweep()

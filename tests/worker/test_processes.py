@@ -106,7 +106,7 @@ def live(postgres_url: str, valkey_url: str, folder: Path) -> Iterator[Live]:
                 place,
                 SCRIM_LEASE_SECONDS="1.5",
                 SCRIM_REAPER_SECONDS="0.1",
-                SCRIM_RING_SECONDS="1",
+                SCRIM_RESEND_SECONDS="1",
                 SCRIM_RETRY_SECONDS="0.1",
                 # On a busy machine leases of 1.5 seconds are lost, and each loss is an attempt.
                 SCRIM_MAX_ATTEMPTS="1000",
@@ -218,10 +218,10 @@ def test_rings_that_come_twice_or_not_at_all(live: Live) -> None:
     live.await_ready(dataset)
     twice = stack.submit(dataset)
     for _ in range(3):
-        stack.context.doorbell.ring(RUN, str(twice))
+        stack.context.task_queue.send(RUN, str(twice))
     assert live.await_end(twice)["state"] == "succeeded"
     assert len(stack.journal(twice)) == 7
-    # The broker forgets everything; the reaper rings again.
+    # The broker forgets everything; the reaper sends again.
     lost = stack.submit(dataset)
     live.broker.flushdb()
     assert live.await_end(lost)["state"] == "succeeded"

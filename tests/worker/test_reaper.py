@@ -1,4 +1,4 @@
-"""Jobs that nobody works on are rung for again, or come to an end."""
+"""Messages of jobs that no worker has are sent again, or come to an end."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,22 +27,22 @@ def stack(stack: Stack) -> Iterator[Stack]:
 
 
 @pytest.fixture
-def rings(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """What was rung for, from now on."""
+def sent(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """What was sent, from now on."""
     heard: list[tuple[str, str]] = []
-    doorbell = stack.context.doorbell
-    ring = doorbell.ring
+    task_queue = stack.context.task_queue
+    send = task_queue.send
 
     def hear(task: str, identifier: str, **named: Any) -> None:
         heard.append((task, identifier))
-        ring(task, identifier, **named)
+        send(task, identifier, **named)
 
-    monkeypatch.setattr(doorbell, "ring", hear)
+    monkeypatch.setattr(task_queue, "send", hear)
     return heard
 
 
-def reaper(stack: Stack, *, ring_seconds: float = 3600) -> Reaper:
-    return Reaper(stack.context, ring_seconds=ring_seconds, max_attempts=MAX_ATTEMPTS)
+def reaper(stack: Stack, *, resend_seconds: float = 3600) -> Reaper:
+    return Reaper(stack.context, resend_seconds=resend_seconds, max_attempts=MAX_ATTEMPTS)
 
 
 def age(stack: Stack, release: UUID) -> None:
@@ -64,50 +64,50 @@ def attempt(stack: Stack, release: UUID, times: int) -> None:
 
 
 def test_lost_rings_are_repeated_once(
-    stack: Stack, dataset: UUID, rings: list[tuple[str, str]]
+    stack: Stack, dataset: UUID, sent: list[tuple[str, str]]
 ) -> None:
     release = stack.submit(dataset)
-    rings.clear()
+    sent.clear()
     stack.context.broker.flushdb()
     reaper(stack).sweep()
-    assert rings == [], "it was rung for a moment ago"
+    assert sent == [], "it was sent a moment ago"
     age(stack, release)
     reaper(stack).sweep()
     reaper(stack).sweep()
-    assert rings == [(RUN, str(release))]
+    assert sent == [(RUN, str(release))]
     # While the message waits in the queue, the workers are busy and nothing was lost.
     age(stack, release)
-    assert stack.context.doorbell.depth(JOBS) == 1
+    assert stack.context.task_queue.depth(JOBS) == 1
     reaper(stack).sweep()
-    assert len(rings) == 1
+    assert len(sent) == 1
 
 
 def test_a_live_lease_is_left_alone(
-    stack: Stack, dataset: UUID, rings: list[tuple[str, str]]
+    stack: Stack, dataset: UUID, sent: list[tuple[str, str]]
 ) -> None:
     release = stack.submit(dataset)
     stack.context.broker.flushdb()
     claim(stack, release)
     age(stack, release)
-    rings.clear()
+    sent.clear()
     reaper(stack).sweep()
-    assert rings == []
+    assert sent == []
     stack.expire_lease(release)
     reaper(stack).sweep()
-    assert rings == [(RUN, str(release))]
+    assert sent == [(RUN, str(release))]
 
 
-def test_dry_runs(stack: Stack, dataset: UUID, rings: list[tuple[str, str]]) -> None:
+def test_dry_runs(stack: Stack, dataset: UUID, sent: list[tuple[str, str]]) -> None:
     release = stack.submit(dataset, dry_run=True)
     stack.context.broker.flushdb()
     age(stack, release)
-    rings.clear()
+    sent.clear()
     with DryRunLease.claimed(stack.context.engine, release) as lease:
         assert lease is not None
         reaper(stack).sweep()
-        assert rings == []
+        assert sent == []
     reaper(stack).sweep()
-    assert rings == [(RUN, str(release))]
+    assert sent == [(RUN, str(release))]
     attempt(stack, release, MAX_ATTEMPTS)
     reaper(stack).sweep()
     assert stack.release(release)["state"] == "failed"
@@ -154,19 +154,19 @@ def test_reservations_of_ended_releases_are_closed(
     assert stack.reservation(release).state == "closed"
 
 
-def test_datasets(stack: Stack, population: UUID, rings: list[tuple[str, str]]) -> None:
+def test_datasets(stack: Stack, population: UUID, sent: list[tuple[str, str]]) -> None:
     dataset = stack.uploaded(population)
     stack.context.broker.flushdb()
-    rings.clear()
+    sent.clear()
     patient = reaper(stack)
     patient.sweep()
     stack.context.broker.flushdb()
     patient.sweep()
-    assert rings == [(INGEST, str(dataset))]
+    assert sent == [(INGEST, str(dataset))]
 
 
 def test_datasets_whose_workers_are_killed_are_tried_again(
-    stack: Stack, population: UUID, rings: list[tuple[str, str]]
+    stack: Stack, population: UUID, sent: list[tuple[str, str]]
 ) -> None:
     dataset = stack.uploaded(population)
     pauses = []
@@ -175,15 +175,15 @@ def test_datasets_whose_workers_are_killed_are_tried_again(
             assert ingest.claim(work.session, dataset, lease_seconds=1e-3) is not None
         await_that(lambda: stack.scalar(LEASE_IS_OVER, id=dataset), "end of a lease")
         stack.context.broker.flushdb()
-        rings.clear()
+        sent.clear()
         reaper(stack).sweep()
-        assert rings == [], "its next attempt is later"
+        assert sent == [], "its next attempt is later"
         pauses.append(stack.scalar(PAUSE, id=dataset))
     assert pauses == sorted(pauses) and pauses[-1] > 100
     assert stack.show("datasets", dataset)["state"] == "ingesting"
     stack.scalar("UPDATE dataset SET resume_at = now() WHERE id = :id", id=dataset)
     reaper(stack).sweep()
-    assert rings == [(INGEST, str(dataset))]
+    assert sent == [(INGEST, str(dataset))]
     ingest_dataset(stack.context, dataset)
     assert stack.show("datasets", dataset)["state"] == "ready"
 
@@ -195,7 +195,7 @@ def test_what_fails_does_not_stop_it(stack: Stack, monkeypatch: pytest.MonkeyPat
     def fail(_queue: str) -> int:
         raise ConnectionError("secret text")
 
-    monkeypatch.setattr(stack.context.doorbell, "depth", fail)
+    monkeypatch.setattr(stack.context.task_queue, "depth", fail)
     reaper(stack).sweep()
     assert not stack.objects(f"datasets/{dataset}/uploads")
     assert "reaper_failed" in stack.log.getvalue()

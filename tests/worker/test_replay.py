@@ -32,8 +32,8 @@ from tests.worker.support import Stack
 from tests.worker.test_ingest import state_of, stored
 from worker import reporting
 from worker.ingest import ingest_dataset
-from worker.models import ModelShelf
-from worker.orders import Order
+from worker.models import ModelCache
+from worker.orders import ReleaseJob
 from worker.releases import run_release
 
 # Whatever the noise is, the outcome is the same.
@@ -194,7 +194,7 @@ def test_nothing_shows_which_of_two_neighbours_was_uploaded(
     case_name, label, body = RELEASES[name]
     case = CASES[case_name]
     # Which rows are drawn follows from the release's id. No tick of a clock tells any progress.
-    monkeypatch.setattr(Order, "seed", 7)
+    monkeypatch.setattr(ReleaseJob, "seed", 7)
     monkeypatch.setattr(reporting, "TELL_SECONDS", 3600.0)
     if body.get("mechanism", {}).get("name") == "pmw_pub":
         body = body | {"public_dataset_id": str(public_dataset(stack, case))}
@@ -228,7 +228,7 @@ def everything_seen(
         each["name"]: stack.artifact(release_id, each["name"]) for each in shown["artifacts"]
     }
     names = {str(population): "POPULATION", str(dataset): "DATASET", str(release_id): "RELEASE"}
-    answers = ModelShelf(stack.context).answer(release_id, body["workload"]) if artifacts else None
+    answers = ModelCache(stack.context).answer(release_id, body["workload"]) if artifacts else None
     pages = {
         path: stack.http.get(path).text
         for path in (

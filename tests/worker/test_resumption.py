@@ -63,7 +63,7 @@ def test_outages_are_no_attempts(
         assert row(stack, release, "lost_attempts") == 0
         assert row(stack, release, "outages") == number + 1
         pauses.append(row(stack, release, "extract(epoch FROM resume_at - now())"))
-        reaper = Reaper(stack.context, ring_seconds=0.001, max_attempts=1)
+        reaper = Reaper(stack.context, resend_seconds=0.001, max_attempts=1)
         reaper.sweep()
     assert pauses == sorted(pauses), "each pause is longer than the one before"
     journal = stack.journal(release)
@@ -83,10 +83,10 @@ def test_a_release_that_waits_for_the_end_of_an_outage_is_not_rung_for(
     stack.scalar("UPDATE release SET rang_at = now() - interval '1 day' WHERE id = :id", id=release)
     stack.context.broker.flushdb()
     before = row(stack, release, "rang_at")
-    Reaper(stack.context, ring_seconds=1, max_attempts=9).sweep()
+    Reaper(stack.context, resend_seconds=1, max_attempts=9).sweep()
     assert row(stack, release, "rang_at") == before
     stack.scalar("UPDATE release SET resume_at = now() WHERE id = :id", id=release)
-    Reaper(stack.context, ring_seconds=1, max_attempts=9).sweep()
+    Reaper(stack.context, resend_seconds=1, max_attempts=9).sweep()
     assert row(stack, release, "rang_at") > before
     stack.cancel(release)
     assert stack.release(release)["state"] == "cancelled", "no worker holds it meanwhile"
@@ -125,7 +125,7 @@ def test_crashes_are_attempts(stack: Stack, dataset: UUID, monkeypatch: pytest.M
             run_release(stack.context, release)
         stack.expire_lease(release)
         assert row(stack, release, "lost_attempts") == number + 1
-    Reaper(stack.context, ring_seconds=3600, max_attempts=2).sweep()
+    Reaper(stack.context, resend_seconds=3600, max_attempts=2).sweep()
     assert stack.release(release)["error"]["type"] == "/problems/gave-up"
 
 

@@ -211,7 +211,7 @@ def soak() -> Iterator[Soak]:
                 place,
                 SCRIM_LEASE_SECONDS="2",
                 SCRIM_REAPER_SECONDS="0.2",
-                SCRIM_RING_SECONDS="1",
+                SCRIM_RESEND_SECONDS="1",
                 SCRIM_RETRY_SECONDS="0.5",
             )
         )

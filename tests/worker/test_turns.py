@@ -82,11 +82,11 @@ def sweep(stack: Stack, *lost: UUID) -> None:
         stack.scalar(
             "UPDATE release SET rang_at = now() - interval '1 day' WHERE id = :id", id=release
         )
-    Reaper(stack.context, ring_seconds=3600, max_attempts=10).sweep()
+    Reaper(stack.context, resend_seconds=3600, max_attempts=10).sweep()
 
 
 def serve(stack: Stack) -> UUID | None:
-    """What one worker does with one ring, without the work."""
+    """What one worker does with one message, without the work."""
     with stack.context.transaction() as work:
         release = next_release(work.session)
     if release is None:
@@ -198,7 +198,7 @@ def test_interrupted_releases_come_first_once_the_reaper_rang(
     stack.expire_lease(interrupted)
     assert upcoming(stack) == queued
     # Each of the two has a message in the queue, but the reaper decides what goes on.
-    assert stack.context.doorbell.depth(JOBS) == 2
+    assert stack.context.task_queue.depth(JOBS) == 2
     sweep(stack, interrupted)
     assert upcoming(stack) == interrupted
 
@@ -232,13 +232,13 @@ def test_a_dry_run_is_left_to_the_worker_that_has_it(stack: Stack, dataset: UUID
 def test_a_ring_carries_out_what_is_next_and_not_what_rang(
     stack: Stack, dataset: UUID, ann: str, bob: str, guard: Guarded, pipe: tuple[int, int]
 ) -> None:
-    """Also a ring of an earlier version, which meant the release that it names."""
+    """Also a message of an earlier version, which meant the release that it names."""
     give_a_turn(stack, dataset, ann)
     rang, small = stack.submit(dataset, key=ann), stack.submit(dataset, key=bob)
     before = set(active_apps())
     with open_app(stack.context.settings, stack.context.log, guard) as app:
         app.tasks[RUN](str(rang))
-    assert set(active_apps()) == before, "its connections are closed, and its doorbell's"
+    assert set(active_apps()) == before, "its connections are closed, and its task queue's"
     assert stack.release(rang)["state"] == "queued"
     assert stack.release(small)["state"] == "succeeded"
     # The guard ends the job that runs, so it must hear of that one.
@@ -279,9 +279,9 @@ def test_what_was_cancelled_costs_no_turn(
 def test_the_reaper_rings_as_often_as_rings_are_missing(
     stack: Stack, dataset: UUID, ann: str
 ) -> None:
-    """A worker that took a ring and died before its claim leaves one ring too few."""
+    """A worker that took a message and died before its claim leaves one message too few."""
     releases = [stack.submit(dataset, key=ann) for _ in range(3)]
     assert stack.context.broker.rpop(JOBS) is not None
     sweep(stack, *releases)
-    assert stack.context.doorbell.depth(JOBS) == len(releases)
+    assert stack.context.task_queue.depth(JOBS) == len(releases)
     assert serve_all(stack) == releases

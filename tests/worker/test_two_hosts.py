@@ -68,7 +68,7 @@ def site(
                 SCRIM_ANCHOR_URL=f"s3://{create_bucket(endpoint)}/anchor.json",
                 SCRIM_LEASE_SECONDS="4",
                 SCRIM_REAPER_SECONDS="0.2",
-                SCRIM_RING_SECONDS="1",
+                SCRIM_RESEND_SECONDS="1",
                 SCRIM_RETRY_SECONDS="0.1",
                 SCRIM_MAX_ATTEMPTS="1000",
                 **s3_settings(endpoint),

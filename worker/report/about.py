@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from scrim.spec.choice import Choice
+from scrim.spec.choice import MechanismChoice
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from worker.report.balance import Balance
@@ -35,6 +35,6 @@ class About:
     """The population's account before the day of the release; a dry run touches none."""
     provenance: str | None = None
     """Where the public data that assisted come from, if any did."""
-    choice: Choice | None = None
+    choice: MechanismChoice | None = None
     """Why it has that mechanism, where that was left to choose."""
     is_dry_run: bool = False

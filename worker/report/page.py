@@ -16,7 +16,7 @@ from scrim.spec.budget import epsilon_of_units
 from scrim.spec.schema import CategoricalColumn, Schema
 from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload.bins import has_bin_for_each_number
-from synth.run import Release
+from synth.run import FinishedRelease
 from synth.table.linking import starts_of_groups
 from worker.report import svg, texts, words
 from worker.report.about import About
@@ -45,7 +45,7 @@ _IN_ROWS = {"rows", "measure"}
 """The operations whose noise is told in rows."""
 
 
-def render(release: Release, about: About) -> bytes:
+def render(release: FinishedRelease, about: About) -> bytes:
     """The report as one HTML file."""
     style = (_FOLDER / "report.css").read_text()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -191,7 +191,7 @@ class _Rows:
         return self.columns > len(self.charts)
 
 
-def _shown_rows(release: Release) -> _Rows | None:
+def _shown_rows(release: FinishedRelease) -> _Rows | None:
     rows, schema = release.rows, release.model.schema
     if rows is None:
         return None
@@ -258,7 +258,7 @@ class _Answers:
     """The smallest, the median and the largest standard error: of the fractions, of the counts."""
 
 
-def _answers(release: Release) -> _Answers | None:
+def _answers(release: FinishedRelease) -> _Answers | None:
     answers = release.answers
     if answers is None:
         return None
@@ -280,7 +280,7 @@ class _Fit:
     chart: Markup
 
 
-def _fit(release: Release) -> _Fit | None:
+def _fit(release: FinishedRelease) -> _Fit | None:
     found = residuals(release.model, release.measurements)
     if found is None:
         return None
@@ -303,7 +303,7 @@ class _Caveats:
     """Columns of numbers that the model knows only by their bins."""
 
 
-def _caveats(release: Release) -> _Caveats:
+def _caveats(release: FinishedRelease) -> _Caveats:
     schema: Schema = release.model.schema
     noisy = sorted(m.sigma for m in release.measurements if m.sigma > 0)
     told = columns_of(release.measurements)

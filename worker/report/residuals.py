@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scrim.spec.schema import Schema
 from synth.measurements import Measurement
 from synth.models.released import ReleasedModel
-from synth.queries import Conjunctions, QueryBlock, QuerySet, Single
+from synth.queries import ConjunctionQueries, QueryBlock, QuerySet, Single
 
 SHOWN = 10
 """How many of the worst are listed."""
@@ -37,7 +37,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredResiduals:
     """All counts of one measurement."""
 
     name: str
@@ -67,7 +67,7 @@ class Residuals:
     histogram: list[float]
     """Shares between the edges, with one bar more on either side."""
     worst_values: list[Value]
-    worst_measurements: list[Measured]
+    worst_measurements: list[MeasuredResiduals]
 
 
 def residuals(model: ReleasedModel, measurements: Sequence[Measurement]) -> Residuals | None:
@@ -80,7 +80,9 @@ def residuals(model: ReleasedModel, measurements: Sequence[Measurement]) -> Resi
     every = np.concatenate(standard)
     counts = np.histogram(every, [-np.inf, *EDGES, np.inf])[0]
     measured = [
-        Measured(m.query.name, len(z), m.sigma, float(np.mean(z**2)), float(np.abs(z).max()))
+        MeasuredResiduals(
+            m.query.name, len(z), m.sigma, float(np.mean(z**2)), float(np.abs(z).max())
+        )
         for m, z in zip(noisy, standard, strict=True)
     ]
     return Residuals(
@@ -172,7 +174,7 @@ def columns_of(measurements: Sequence[Measurement]) -> set[str]:
 
 def _column_sets(query: QueryBlock | Single) -> set[tuple[str, ...]]:
     block = query.block if isinstance(query, Single) else query
-    if not isinstance(block, Conjunctions):
+    if not isinstance(block, ConjunctionQueries):
         return {block.attributes} if block.is_whole else set()
     asked = [block.conjunctions[query.index]] if isinstance(query, Single) else block.conjunctions
     return {tuple(condition.column for condition in conjunction) for conjunction in asked}

@@ -7,7 +7,7 @@ what it does in that of synth/mechanisms. CONTRIBUTING.md says how to add one.
 
 from typing import Annotated, get_args
 
-from scrim.spec.base import ToldApartBy
+from scrim.spec.base import Discriminated
 from scrim.spec.mechanism.adaptive import AdaptiveSpec
 from scrim.spec.mechanism.aim import Aim
 from scrim.spec.mechanism.auto import Auto
@@ -109,11 +109,11 @@ Mechanism = Annotated[
     | QueryGan
     | HierarchicalMwem
     | HierarchicalGem,
-    ToldApartBy("name"),
+    Discriminated("name"),
 ]
 """A mechanism with its parameters: the register of all of them, in the order of the catalogue."""
 
-AskedMechanism = Annotated[Auto | Mechanism, ToldApartBy("name")]
+AskedMechanism = Annotated[Auto | Mechanism, Discriminated("name")]
 """What a release may ask for: a mechanism, or the choice of one."""
 
 MECHANISMS: tuple[type[MechanismSpec], ...] = get_args(get_args(Mechanism)[0])

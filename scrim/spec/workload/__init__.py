@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from scrim.spec.base import ToldApartBy
+from scrim.spec.base import Discriminated
 from scrim.spec.schema import Schema
 from scrim.spec.workload.binary_tree import BinaryTree, TreeBlock
 from scrim.spec.workload.block import Block
@@ -53,7 +53,7 @@ __all__ = [
 
 WorkloadItem = Annotated[
     Marginals | Ranges | BinaryTree | Prefixes | Halfspaces | Hierarchical | GroupSizes,
-    ToldApartBy("type"),
+    Discriminated("type"),
 ]
 """One item of a workload."""
 

@@ -6,7 +6,7 @@ from sqlalchemy import URL
 
 from service.data.db.engine import open_engine
 
-_SCRIPTS = Path(__file__).resolve().parents[2] / "migrations"
+_SCRIPTS = Path(__file__).resolve().parents[3] / "migrations"
 
 
 def migrate(url: str | URL, *, target: str = "head") -> None:

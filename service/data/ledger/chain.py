@@ -15,7 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine, Row, text
 
-from service.data.ledger.records import Account
+from service.data.ledger.records import LedgerAccount
 from service.data.ledger.repository import account as read_account
 
 GENESIS = bytes(32)
@@ -137,7 +137,7 @@ class _Replay:
             case _:
                 return False
 
-    def compare(self, account: Account, reservations: Iterable[Row[Any]]) -> None:
+    def compare(self, account: LedgerAccount, reservations: Iterable[Row[Any]]) -> None:
         """Check the tables against the replay."""
         if {row.release_id: _as_replayed(row) for row in reservations} != self.reservations:
             raise _ChainError("the reservations differ from the audit")

@@ -44,7 +44,7 @@ class LeaseHeld(LedgerError):
     """A worker holds the lease."""
 
 
-class Conflict(LedgerError):
+class LedgerConflict(LedgerError):
     """The same id was used with other arguments."""
 
 
@@ -60,7 +60,7 @@ class Closed(LedgerError):
     """The reservation accepts nothing more."""
 
 
-class NotFound(LedgerError):
+class UnknownEntry(LedgerError):
     """There is no such account or reservation."""
 
 
@@ -96,10 +96,10 @@ _BY_SQLSTATE: dict[str, type[LedgerError]] = {
     "SC000": LedgerError,
     "SC001": BudgetExhausted,
     "SC002": StaleLease,
-    "SC003": Conflict,
+    "SC003": LedgerConflict,
     "SC004": OutOfOrder,
     "SC005": Closed,
-    "SC006": NotFound,
+    "SC006": UnknownEntry,
     "SC007": InvalidAmount,
     "SC008": AlreadyCommitted,
     "SC009": LeaseHeld,

@@ -11,7 +11,7 @@ Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
 
 @dataclass(frozen=True)
-class Account:
+class LedgerAccount:
     """The budget of one population. `delta_units` counts 1e-18."""
 
     population_id: UUID
@@ -46,7 +46,7 @@ class Reservation:
 
 
 @dataclass(frozen=True)
-class Operation:
+class LedgerOperation:
     """One access to the data with its noisy outcome: `values` are little-endian int64s."""
 
     sequence: int

@@ -14,11 +14,11 @@ from uuid import UUID
 from sqlalchemy import Connection, Result, TextClause, text
 from sqlalchemy.orm import Session
 
-from service.data.ledger.errors import InvalidAmount, NotFound, translated
+from service.data.ledger.errors import InvalidAmount, UnknownEntry, translated
 from service.data.ledger.records import (
-    Account,
     AuditEntry,
-    Operation,
+    LedgerAccount,
+    LedgerOperation,
     Relation,
     Reservation,
     Unit,
@@ -71,11 +71,11 @@ def open_account(
     rows_per_unit: int,
     cap_units: int,
     delta_units: int,
-) -> Account:
+) -> LedgerAccount:
     """Open the account of a population. A second one is a Conflict."""
     row = _call(
         executor,
-        f"SELECT {_columns(Account)} FROM ledger.open_account("
+        f"SELECT {_columns(LedgerAccount)} FROM ledger.open_account("
         ":population_id, :unit, :relation, CAST(:rows_per_unit AS integer), :cap_units,"
         " :delta_units)",
         population_id=population_id,
@@ -85,18 +85,18 @@ def open_account(
         cap_units=_whole(cap_units),
         delta_units=_whole(delta_units),
     ).one()
-    return Account(**row._mapping)
+    return LedgerAccount(**row._mapping)
 
 
-def set_cap(executor: Executor, population_id: UUID, *, cap_units: int) -> Account:
+def set_cap(executor: Executor, population_id: UUID, *, cap_units: int) -> LedgerAccount:
     """Change the cap. Below what is spent and reserved: BudgetExhausted."""
     row = _call(
         executor,
-        f"SELECT {_columns(Account)} FROM ledger.set_cap(:population_id, :cap_units)",
+        f"SELECT {_columns(LedgerAccount)} FROM ledger.set_cap(:population_id, :cap_units)",
         population_id=population_id,
         cap_units=_whole(cap_units),
     ).one()
-    return Account(**row._mapping)
+    return LedgerAccount(**row._mapping)
 
 
 def reserve(
@@ -151,7 +151,7 @@ def heartbeat(executor: Executor, release_id: UUID, *, epoch: int, lease_seconds
 
 
 def commit_operation(
-    executor: Executor, release_id: UUID, *, epoch: int, operation: Operation
+    executor: Executor, release_id: UUID, *, epoch: int, operation: LedgerOperation
 ) -> None:
     """Charge an operation and keep its outcome. Use the outcome only after the commit returned.
 
@@ -172,10 +172,10 @@ def commit_operation(
     )
 
 
-def journal(executor: Executor, release_id: UUID) -> list[Operation]:
+def journal(executor: Executor, release_id: UUID) -> list[LedgerOperation]:
     """Every committed operation of a release, in order."""
     rows = _call(executor, "SELECT * FROM ledger.journal(:release_id)", release_id=release_id).all()
-    return [Operation(**row._mapping) for row in rows]
+    return [LedgerOperation(**row._mapping) for row in rows]
 
 
 def finish(executor: Executor, release_id: UUID, *, epoch: int) -> int:
@@ -206,19 +206,19 @@ def reopen(executor: Executor, release_id: UUID) -> int:
     return reserved
 
 
-def account(executor: Executor, population_id: UUID) -> Account:
+def account(executor: Executor, population_id: UUID) -> LedgerAccount:
     """The balance of a population."""
     row = _call(
         executor,
-        f"SELECT {_columns(Account)} FROM ledger.account WHERE population_id = :population_id",
+        f"SELECT {_columns(LedgerAccount)} FROM ledger.account WHERE population_id = :population_id",
         population_id=population_id,
     ).one_or_none()
     if row is None:
-        raise NotFound("no such account")
-    return Account(**row._mapping)
+        raise UnknownEntry("no such account")
+    return LedgerAccount(**row._mapping)
 
 
-def account_at(executor: Executor, population_id: UUID, at: datetime) -> Account:
+def account_at(executor: Executor, population_id: UUID, at: datetime) -> LedgerAccount:
     """The balance of a population before that moment, from the entries since then.
 
     Takes the later entries back from the present balance, so it reads those alone, however long the
@@ -227,8 +227,8 @@ def account_at(executor: Executor, population_id: UUID, at: datetime) -> Account
     """
     row = _call(executor, _ACCOUNT_AT, population_id=population_id, at=at).one_or_none()
     if row is None:
-        raise NotFound("no such account")
-    return Account(**row._mapping)
+        raise UnknownEntry("no such account")
+    return LedgerAccount(**row._mapping)
 
 
 def last_midnight(executor: Executor) -> datetime:
@@ -245,7 +245,7 @@ def reservation(executor: Executor, release_id: UUID) -> Reservation:
         release_id=release_id,
     ).one_or_none()
     if row is None:
-        raise NotFound("no such reservation")
+        raise UnknownEntry("no such reservation")
     return Reservation(**row._mapping)
 
 
@@ -256,18 +256,6 @@ def open_reservations(executor: Executor, population_id: UUID) -> list[UUID]:
         "SELECT release_id FROM ledger.reservation"
         " WHERE account = :population_id AND state = 'open' ORDER BY release_id",
         population_id=population_id,
-    )
-    return list(rows.scalars())
-
-
-def unleased(executor: Executor, *, limit: int) -> list[UUID]:
-    """Open reservations that no worker holds, longest abandoned first: the reaper re-rings them."""
-    rows = _call(
-        executor,
-        "SELECT release_id FROM ledger.reservation WHERE state = 'open'"
-        " AND (lease_until IS NULL OR lease_until <= clock_timestamp())"
-        " ORDER BY lease_until NULLS LAST LIMIT :limit",
-        limit=limit,
     )
     return list(rows.scalars())
 

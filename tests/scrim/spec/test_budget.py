@@ -22,7 +22,7 @@ from scrim.spec.budget import (
     rho_of_units,
     units_of_epsilon,
 )
-from scrim.spec.population import Population
+from scrim.spec.population import PopulationSpec
 
 _random = random.Random(20)
 PAIRS = [(10 ** _random.uniform(-6, 2), 10 ** _random.uniform(-18, -3)) for _ in range(300)]
@@ -185,7 +185,7 @@ def test_what_is_not_a_budget(fields: dict[str, Any]) -> None:
 @pytest.mark.parametrize("delta", [0.0, 1e-19, 0.01, math.nan, "1e-9"])
 def test_what_is_not_a_delta(delta: Any) -> None:
     with pytest.raises(ValidationError):
-        Population.model_validate({"name": "us", "cap": {"rho": 1.0}, "delta": delta})
+        PopulationSpec.model_validate({"name": "us", "cap": {"rho": 1.0}, "delta": delta})
 
 
 def test_decimals_mean_what_was_written() -> None:

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from scrim.spec.catalogue import CatalogueEntry
 from scrim.spec.mechanism import CATALOGUE
-from scrim.spec.population import Population
+from scrim.spec.population import PopulationSpec
 from scrim.spec.release import ReleaseRequest
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import TwoLevelSchema
@@ -18,7 +18,7 @@ MODELS: list[type[BaseModel]] = [
     ReleaseRequest,
     Schema,
     TwoLevelSchema,
-    Population,
+    PopulationSpec,
     CatalogueEntry,
 ]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from scrim.spec.population import Population, Protection
+from scrim.spec.population import PopulationSpec, Protection
 from scrim.spec.release import DEFAULT_ROWS, ReleaseRequest
 from scrim.spec.schema import Schema
 
@@ -98,7 +98,7 @@ def value_at(document: Any, path: tuple[Any, ...]) -> Any:
 
 DOCUMENTS: list[tuple[Any, dict[str, Any]]] = [
     (ReleaseRequest, BODY),
-    (Population, POPULATION),
+    (PopulationSpec, POPULATION),
     (Schema, SCHEMA),
 ]
 

@@ -23,10 +23,10 @@ from service.data.context import Context
 from service.data.crypto import decrypt_pieces, unwrap_key, upload_purpose
 from service.data.db import enable_app_login
 from service.data.logging import build_logger
-from service.data.models import Dataset, Upload
+from service.data.models import DatasetRow, UploadRow
 from service.keys.schemas import SCOPES, Scope
 from service.keys.service import create_key
-from service.server import Server
+from service.server import LimitedServer
 from tests.patience import PATIENCE
 
 SCHEMA = {
@@ -214,7 +214,7 @@ def serving(settings: Settings, folder: Path) -> Iterator[Api]:
     """The service, in a thread of its own."""
     log = io.StringIO()
     app = create_app(settings, log=build_logger(log))
-    server = Server(app, settings, port=0)
+    server = LimitedServer(app, settings, port=0)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -256,7 +256,7 @@ def pages(client: httpx.Client, path: str, limit: int) -> Sequence[list[dict[str
             return found
 
 
-def stored_upload(api: Api, dataset: str, table: str = "rows") -> tuple[Dataset, Upload]:
+def stored_upload(api: Api, dataset: str, table: str = "rows") -> tuple[DatasetRow, UploadRow]:
     with api.session() as session:
         row = datasets.get(session, uuid.UUID(dataset))
         uploads = {each.table_name: each for each in datasets.uploads(session, row.id)}

@@ -13,7 +13,7 @@ import pytest
 from service.data import progress
 from service.data.db import open_engine
 from service.data.ledger import repository as ledger
-from service.data.ledger.records import Operation
+from service.data.ledger.records import LedgerOperation
 from service.keys.schemas import Scope
 from tests.databases import ledger_in_the_past
 from tests.service.console.support import Visitor, visitor
@@ -43,7 +43,7 @@ class Work:
 
     def commit(self, number: int) -> None:
         """One operation, and the progress that follows it."""
-        operation = Operation(number, "measure", "columns", 2.5, PRICE, bytes(8))
+        operation = LedgerOperation(number, "measure", "columns", 2.5, PRICE, bytes(8))
         with self.api.session() as session, session.begin():
             ledger.commit_operation(session, self.release_id, epoch=self.epoch, operation=operation)
             spent = PRICE * (number + 1)

@@ -64,7 +64,7 @@ def test_without_a_broker_work_goes_on_and_readiness_says_so(
             problem(answer, 503, "not-ready")
             assert lonely.all.get("/metrics").status_code == 200
             log = lonely.log.getvalue()
-    for event in ("ring_failed", "ask_failed", "rate_limit_unavailable", "check_failed"):
+    for event in ("send_failed", "ask_failed", "rate_limit_unavailable", "check_failed"):
         assert f'"event": "{event}"' in log
 
 

@@ -11,7 +11,7 @@ import redis
 from scrim.spec.budget import epsilon_of_units
 from service.data import progress
 from service.data.ledger import repository as ledger
-from service.data.ledger.records import Operation
+from service.data.ledger.records import LedgerOperation
 from service.data.task_queue import JOBS
 from service.embedded import ValkeyServer
 
@@ -30,7 +30,7 @@ def claim(api: Api, release: str) -> int:
 
 
 def charge(api: Api, release: str, epoch: int, price: int) -> None:
-    operation = Operation(0, "measure", {"marginal": ["sex"]}, 2.5, price, bytes(8))
+    operation = LedgerOperation(0, "measure", {"marginal": ["sex"]}, 2.5, price, bytes(8))
     with api.session() as session, session.begin():
         ledger.commit_operation(session, uuid.UUID(release), epoch=epoch, operation=operation)
 

@@ -14,7 +14,7 @@ from service.console.route import HEADERS
 from service.console.routes import PARTS
 from service.console.sessions import COOKIE
 from service.data.db import open_engine
-from service.data.models import ApiKey, ConsoleSession
+from service.data.models import ConsoleSession, KeyRow
 from service.embedded import wait_until
 from service.keys.schemas import Scope
 from tests.patience import PATIENCE
@@ -223,7 +223,7 @@ class TestSigningOut:
         engine = open_engine(owner_url)
         with visitor(api) as carla, engine.connect() as connection:
             carla.sign_in(secret)
-            of_key = select(ApiKey.id).where(ApiKey.prefix == secret[:14]).scalar_subquery()
+            of_key = select(KeyRow.id).where(KeyRow.prefix == secret[:14]).scalar_subquery()
             own = ConsoleSession.key_id == of_key
             with connection.begin():
                 connection.execute(update(ConsoleSession).where(own).values(ends_at=A_DAY_AGO))
@@ -241,7 +241,7 @@ class TestKeysThatEnd:
             carla.sign_in(secret)
             assert carla.get("/datasets").url.path == "/console/datasets"
             with api.session() as session, session.begin():
-                row = session.query(ApiKey).filter_by(prefix=secret[:14]).one()
+                row = session.query(KeyRow).filter_by(prefix=secret[:14]).one()
                 row.revoked_at = datetime.now(UTC)
             assert carla.get("/datasets").url.path == "/console/sign-in"
 
@@ -253,8 +253,8 @@ class TestKeysThatEnd:
             assert carla.get("/datasets").url.path == "/console/datasets"
             with engine.begin() as connection:
                 connection.execute(
-                    update(ApiKey)
-                    .where(ApiKey.prefix == secret[:14])
+                    update(KeyRow)
+                    .where(KeyRow.prefix == secret[:14])
                     .values(created_at=A_DAY_AGO, expires_at=A_DAY_AGO + timedelta(hours=1))
                 )
             assert carla.get("/datasets").url.path == "/console/sign-in"

@@ -21,7 +21,7 @@ from service.console.words import (
     describe_settings,
     describe_workload,
 )
-from service.data.errors import IdempotencyKeyReused, Invalid, Problem
+from service.data.errors import IdempotencyKeyReused, Invalid, ProblemDocument
 
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=1, max_size=12)
 LINES = NAMES.filter(lambda text: text.splitlines() == [text] and text.strip() == text)
@@ -225,8 +225,8 @@ def test_a_form_repeats_its_key_unless_it_was_used() -> None:
     assert repeat_key() != repeat_key()
 
 
-def _problem(kind: str) -> Problem:
-    return Problem(type=kind, title="", status=409, detail="", request_id="")
+def _problem(kind: str) -> ProblemDocument:
+    return ProblemDocument(type=kind, title="", status=409, detail="", request_id="")
 
 
 class TestNumbers:

@@ -14,7 +14,7 @@ import pytest
 
 from service.embedded import EmbeddedError, FolderInUseError, PostgresServer, ValkeyServer
 from service.embedded.binaries import find_postgres
-from service.embedded.process import Account, find_free_port
+from service.embedded.process import SystemAccount, find_free_port
 from tests.patience import PATIENCE
 
 from .support import needs_linux, needs_root, put_row, running_stack, wait_until_gone
@@ -145,7 +145,7 @@ class TestAccounts:
 
     def test_everything_works_for_an_ordinary_user(self, data_dir: Path) -> None:
         nobody = pwd.getpwnam("nobody")
-        if not Account(nobody.pw_uid, nobody.pw_gid).can_enter(Path(__file__).parent):
+        if not SystemAccount(nobody.pw_uid, nobody.pw_gid).can_enter(Path(__file__).parent):
             pytest.skip("the project lies where only root can go")
         os.chown(data_dir, nobody.pw_uid, nobody.pw_gid)
         account = (str(nobody.pw_uid), str(nobody.pw_gid), python_of_nobody())

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, make_url, text
 from service.data.db import enable_app_login, open_engine
 from service.data.ledger import repository
 from service.data.ledger.chain import verify_chain
-from service.data.ledger.records import Operation
+from service.data.ledger.records import LedgerOperation
 from tests.databases import create_database, on_server
 
 Answer = TypeVar("Answer")
@@ -61,9 +61,11 @@ def pack(*values: int) -> bytes:
     return struct.pack(f"<{len(values)}q", *values)
 
 
-def charge(sequence: int, price: int, *values: int) -> Operation:
+def charge(sequence: int, price: int, *values: int) -> LedgerOperation:
     """A plausible operation."""
-    return Operation(sequence, "measure", {"marginal": ["age", "sex"]}, 2.5, price, pack(*values))
+    return LedgerOperation(
+        sequence, "measure", {"marginal": ["age", "sex"]}, 2.5, price, pack(*values)
+    )
 
 
 def at_once(*actions: Callable[[], Answer]) -> list[Answer | Exception]:
@@ -151,7 +153,7 @@ class Ledger:
         with self.app.begin() as connection:
             return repository.heartbeat(connection, release, epoch=epoch, lease_seconds=LONG_LEASE)
 
-    def commit(self, release: UUID, epoch: int, operation: Operation) -> None:
+    def commit(self, release: UUID, epoch: int, operation: LedgerOperation) -> None:
         with self.app.begin() as connection:
             repository.commit_operation(connection, release, epoch=epoch, operation=operation)
 
@@ -177,7 +179,7 @@ class Ledger:
             account = repository.account(connection, population)
         return account.spent_units, account.reserved_units
 
-    def journal(self, release: UUID) -> Sequence[Operation]:
+    def journal(self, release: UUID) -> Sequence[LedgerOperation]:
         with self.app.connect() as connection:
             return repository.journal(connection, release)
 

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from service.data.ledger.chain import verify_chain
-from service.data.ledger.errors import NotFound
+from service.data.ledger.errors import UnknownEntry
 
 from .support import Ledger, charge
 
@@ -40,7 +40,7 @@ def test_untouched_chain_is_sound(ledger: Ledger, population: UUID) -> None:
 
 
 def test_unknown_population(ledger: Ledger) -> None:
-    with pytest.raises(NotFound):
+    with pytest.raises(UnknownEntry):
         verify_chain(ledger.app, uuid.uuid4())
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from service.data.ledger.anchor import advance_anchor, check_anchor
 from service.data.ledger.anchor_store import AnchorStore, open_anchor_store
-from service.data.ledger.records import Operation
+from service.data.ledger.records import LedgerOperation
 from service.embedded.postgres import PostgresServer
 from tests.patience import PATIENCE
 
@@ -35,8 +35,8 @@ class Worker:
 
     ledger: Ledger
     release: UUID
-    acknowledged: list[Operation] = field(default_factory=list)
-    attempted: list[Operation] = field(default_factory=list)
+    acknowledged: list[LedgerOperation] = field(default_factory=list)
+    attempted: list[LedgerOperation] = field(default_factory=list)
 
     def work(self, epoch: int, done: threading.Semaphore) -> None:
         try:

@@ -22,13 +22,13 @@ from service.data.ledger.errors import (
     AlreadyCommitted,
     BudgetExhausted,
     Closed,
-    Conflict,
     LeaseHeld,
+    LedgerConflict,
     LedgerError,
     OutOfOrder,
     StaleLease,
 )
-from service.data.ledger.records import Operation
+from service.data.ledger.records import LedgerOperation
 
 from .support import Ledger, charge
 
@@ -41,7 +41,7 @@ class Job:
 
     population: UUID
     amount: int
-    journal: list[Operation] = field(default_factory=list)
+    journal: list[LedgerOperation] = field(default_factory=list)
     is_open: bool = True
     epoch: int = 0
     is_leased: bool = False
@@ -121,7 +121,7 @@ class LedgerMachine(RuleBasedStateMachine):
         job = self.model.jobs[release]
         answer = outcome(lambda: self.ledger.reserve(population, amount, release))
         is_same = (population, amount) == (job.population, job.amount)
-        assert answer == (release if is_same else Conflict)
+        assert answer == (release if is_same else LedgerConflict)
         assert self.ledger.reserve(job.population, job.amount, release) == release
 
     @rule(release=releases)
@@ -164,7 +164,7 @@ class LedgerMachine(RuleBasedStateMachine):
         job = self.model.jobs[release]
         self._commit(job, release, job.epoch - behind, charge(sequence, price))
 
-    def _commit(self, job: Job, release: UUID, epoch: int, operation: Operation) -> None:
+    def _commit(self, job: Job, release: UUID, epoch: int, operation: LedgerOperation) -> None:
         answer = outcome(lambda: self.ledger.commit(release, epoch, operation))
         if epoch != job.epoch or epoch < 1 or (job.is_open and not job.is_claimed):
             assert answer == StaleLease
@@ -206,7 +206,7 @@ class LedgerMachine(RuleBasedStateMachine):
         job = self.model.jobs[release]
         answer = outcome(lambda: self.ledger.reopen(release))
         if job.is_open:
-            assert answer == Conflict
+            assert answer == LedgerConflict
         elif sum(self.model.balance(job.population)) + job.rest > self.model.caps[job.population]:
             assert answer == BudgetExhausted
         else:

@@ -15,8 +15,8 @@ from service.data.ledger.chain import verify_chain
 from service.data.ledger.errors import (
     AlreadyCommitted,
     BudgetExhausted,
-    Conflict,
     LeaseHeld,
+    LedgerConflict,
     LedgerError,
     StaleLease,
 )
@@ -51,7 +51,7 @@ def test_one_release_reserves_once(ledger: Ledger) -> None:
 def test_one_release_pays_from_one_account(ledger: Ledger) -> None:
     populations, release = [ledger.open_account(1000) for _ in range(WRITERS)], uuid.uuid4()
     answers = at_once(*(partial(ledger.reserve, each, 400, release) for each in populations))
-    assert outcomes(answers) == Counter({"UUID": 1, Conflict.__name__: WRITERS - 1})
+    assert outcomes(answers) == Counter({"UUID": 1, LedgerConflict.__name__: WRITERS - 1})
 
 
 def test_one_worker_gets_the_lease(ledger: Ledger) -> None:
@@ -97,7 +97,7 @@ def test_one_release_is_reopened_once(ledger: Ledger) -> None:
     release = ledger.reserve(population, 400)
     ledger.close_unclaimed(release)
     answers = at_once(*[partial(ledger.reopen, release)] * WRITERS)
-    assert outcomes(answers) == Counter({"int": 1, Conflict.__name__: WRITERS - 1})
+    assert outcomes(answers) == Counter({"int": 1, LedgerConflict.__name__: WRITERS - 1})
     assert ledger.balance(population) == (0, 400)
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from service.data.ledger import errors, repository
-from service.data.ledger.records import Account, Operation
+from service.data.ledger.records import LedgerAccount, LedgerOperation
 
 from .support import HASH, OTHER_HASH, Ledger, charge, pack
 
@@ -68,11 +68,11 @@ def test_reserving_again(ledger: Ledger, population: UUID) -> None:
     release = ledger.reserve(population, 600)
     assert ledger.reserve(population, 600, release) == release
     assert ledger.balance(population) == (0, 600)
-    with pytest.raises(errors.Conflict):
+    with pytest.raises(errors.LedgerConflict):
         ledger.reserve(population, 601, release)
-    with pytest.raises(errors.Conflict):
+    with pytest.raises(errors.LedgerConflict):
         ledger.reserve(ledger.open_account(1000), 600, release)
-    with pytest.raises(errors.Conflict), ledger.app.begin() as connection:
+    with pytest.raises(errors.LedgerConflict), ledger.app.begin() as connection:
         repository.reserve(
             connection,
             population,
@@ -189,7 +189,7 @@ def test_operations_come_in_order_and_once(ledger: Ledger, population: UUID) -> 
 def test_free_operation(ledger: Ledger, population: UUID) -> None:
     release = ledger.reserve(population, 600)
     epoch = ledger.claim(release)
-    free = Operation(0, "rows", "", 0.0, 0, pack(48842))
+    free = LedgerOperation(0, "rows", "", 0.0, 0, pack(48842))
     ledger.commit(release, epoch, free)
     assert ledger.journal(release) == [free]
     assert ledger.balance(population) == (0, 600)
@@ -205,7 +205,7 @@ NOT_PRICES: list[Any] = [-1, NAN, 1.0, 2**63, True]
     + [replace(charge(0, 0), scale=scale) for scale in (NAN, INFINITY, -1.0)]
     + [replace(charge(0, 1), price_units=price) for price in NOT_PRICES],
 )
-def test_invalid_charge(ledger: Ledger, population: UUID, operation: Operation) -> None:
+def test_invalid_charge(ledger: Ledger, population: UUID, operation: LedgerOperation) -> None:
     release = ledger.reserve(population, 600)
     epoch = ledger.claim(release)
     with pytest.raises(errors.InvalidAmount):
@@ -243,7 +243,7 @@ def test_cap_moves_but_not_below_what_is_promised(ledger: Ledger, population: UU
 
 
 def test_second_account_of_a_population(ledger: Ledger, population: UUID) -> None:
-    with pytest.raises(errors.Conflict), ledger.app.begin() as connection:
+    with pytest.raises(errors.LedgerConflict), ledger.app.begin() as connection:
         repository.open_account(
             connection,
             population,
@@ -259,7 +259,7 @@ def test_unknown_things(ledger: Ledger) -> None:
     unknown = uuid.uuid4()
     with ledger.app.connect() as connection:
         for read in (repository.account, repository.reservation):
-            with pytest.raises(errors.NotFound):
+            with pytest.raises(errors.UnknownEntry):
                 read(connection, unknown)
     calls: list[Callable[[], object]] = [
         lambda: ledger.reserve(unknown, 1),
@@ -272,22 +272,8 @@ def test_unknown_things(ledger: Ledger) -> None:
         lambda: ledger.close_unclaimed(unknown),
     ]
     for call in calls:
-        with pytest.raises(errors.NotFound):
+        with pytest.raises(errors.UnknownEntry):
             call()
-
-
-def test_reaper_sees_what_nobody_holds(ledger: Ledger, population: UUID) -> None:
-    waiting, abandoned, held, done = (ledger.reserve(population, 10) for _ in range(4))
-    for release in (abandoned, held, done):
-        epoch = ledger.claim(release)
-    ledger.finish(done, epoch)
-    ledger.expire_lease(abandoned)
-    ours = {waiting, abandoned, held, done}
-    with ledger.app.connect() as connection:
-        found = repository.unleased(connection, limit=1000)
-        assert [release for release in found if release in ours] == [abandoned, waiting]
-        lease = repository.reservation(connection, held)
-    assert (lease.lease_holder, lease.lease_epoch) == ("worker", 1)
 
 
 def test_reopened_reservation_goes_on_from_its_journal(ledger: Ledger, population: UUID) -> None:
@@ -320,7 +306,7 @@ def test_reopened_reservation_goes_on_from_its_journal(ledger: Ledger, populatio
 
 def test_reopening_passes_the_same_filter(ledger: Ledger, population: UUID) -> None:
     release = ledger.reserve(population, 600)
-    with pytest.raises(errors.Conflict):
+    with pytest.raises(errors.LedgerConflict):
         ledger.reopen(release)
     ledger.close_unclaimed(release)
     other = ledger.reserve(population, 401)
@@ -337,7 +323,7 @@ def test_balance_at_every_moment_of_the_past(ledger: Ledger) -> None:
 
     What a job under way has spent counts as reserved until its reservation closes.
     """
-    past: list[tuple[datetime, Account]] = []
+    past: list[tuple[datetime, LedgerAccount]] = []
 
     def look(under_way: int = 0) -> None:
         with ledger.app.connect() as connection:
@@ -378,7 +364,7 @@ def test_balance_at_every_moment_of_the_past(ledger: Ledger) -> None:
             assert repository.account_at(connection, population, moment) == account
         opened = replace(past[0][1], spent_units=0, reserved_units=0)
         assert repository.account_at(connection, population, unopened) == opened
-        with pytest.raises(errors.NotFound):
+        with pytest.raises(errors.UnknownEntry):
             repository.account_at(connection, uuid.uuid4(), unopened)
 
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from scrim.spec.workload.conditions import HasCode, InInterval, IsMissing
 from synth.genetic.evaluation import Evaluation, evaluate
-from synth.genetic.parts import Parts, parts_of
+from synth.genetic.parts import MeasuredFeatures, parts_of
 from synth.genetic.tally import loss_of
 from synth.queries import QuerySet
 from synth.queries.features import Contribution, HalfspaceFeatures
@@ -144,7 +144,7 @@ class TestConjunctions:
         self, conjunction: list[HasCode | InInterval | IsMissing], matching: list[float]
     ) -> None:
         ages = np.array([0, 10, 19, 20, 99, np.nan])
-        parts = Parts([], [tuple(conjunction)], [], np.array([0.5]), np.array([0.1]))
+        parts = MeasuredFeatures([], [tuple(conjunction)], [], np.array([0.5]), np.array([0.1]))
         best = evaluate(rows_of_age(ages), parts, SCHEMA)
         assert best.tally.counts.tolist() == [len(matching)]
         for age in ages:
@@ -176,7 +176,7 @@ class TestHalfspaces:
             },
             rng.integers(-1, 2, planes),
         )
-        parts = Parts([], [], [small], rng.uniform(0, 1, planes), np.full(planes, 0.1))
+        parts = MeasuredFeatures([], [], [small], rng.uniform(0, 1, planes), np.full(planes, 0.1))
         rows = random_rows(ROWS, rng)
         best = evaluate(rows.copy(), parts, SCHEMA)
         assert (best.halfspaces.sums == best.halfspaces.thresholds).mean() > 0.2
@@ -194,7 +194,7 @@ class TestHalfspaces:
         one = HalfspaceFeatures(
             {"colour": categories(np.array([[0], [1], [2], [3]]))}, np.array([1])
         )
-        parts = Parts([], [], [two, one], np.zeros(3), np.full(3, 0.1))
+        parts = MeasuredFeatures([], [], [two, one], np.zeros(3), np.full(3, 0.1))
         rows = np.zeros((4, len(NAMES)))
         rows[:, 0], rows[:, 1] = [0, 1, 2, 3], [0, 1, 1, 1]
         best = evaluate(rows.copy(), parts, SCHEMA)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scrim.spec.schema import IntegerColumn, RealColumn
-from synth.genetic.parts import Parts
+from synth.genetic.parts import MeasuredFeatures
 from synth.genetic.start import follow_shares, measured_shares
 from synth.queries.reading import Reading
 from tests.synth.genetic.problems import SCHEMA, Floats, random_rows
@@ -20,9 +20,9 @@ def at_level(name: str, level: int) -> Reading:
     return Reading.at_level(column, level)
 
 
-def parts(*tables: tuple[tuple[Reading, ...], list[float], float]) -> Parts:
+def parts(*tables: tuple[tuple[Reading, ...], list[float], float]) -> MeasuredFeatures:
     """Tables with their values and one noise for all of a table's cells."""
-    return Parts(
+    return MeasuredFeatures(
         [axes for axes, _, _ in tables],
         [],
         [],
@@ -62,7 +62,7 @@ class TestShares:
 
 
 class TestFollowing:
-    def start(self, measured: Parts) -> tuple[Floats, Floats]:
+    def start(self, measured: MeasuredFeatures) -> tuple[Floats, Floats]:
         before = random_rows(200, np.random.default_rng(0))
         return before, follow_shares(before, measured, SCHEMA, np.random.default_rng(1))
 

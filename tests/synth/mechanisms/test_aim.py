@@ -12,7 +12,7 @@ from synth.models.graphical import GraphicalModel
 from synth.planning.plan import plan
 from synth.planning.spending import AnnealedRounds
 from synth.planning.triangulation import model_cells
-from synth.run import Release, run
+from synth.run import FinishedRelease, run
 from tests.support import REPLACE_ONE, coded_schema, coded_table, random_rows, release
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 3}
@@ -22,14 +22,14 @@ TRIPLES = [{"type": "marginals", "k": 3}]
 RHO = 2.0
 
 
-def carry_out(journal: MemoryJournal, **settings: Any) -> Release:
+def carry_out(journal: MemoryJournal, **settings: Any) -> FinishedRelease:
     spec = release({"name": "aim", **settings}, workload=TRIPLES, budget={"rho": RHO})
     # Every attribute tells something about its neighbours.
     rows = [[a, (a + b) % 3, (b + c) % 4, (c + d) % 3] for a, b, c, d in random_rows(SIZES, 500)]
     return run(spec, coded_table(SCHEMA, rows), journal, protection=REPLACE_ONE, delta=1e-9)
 
 
-def model_of(done: Release) -> GraphicalModel:
+def model_of(done: FinishedRelease) -> GraphicalModel:
     assert isinstance(done.model.model, GraphicalModel)
     return done.model.model
 

@@ -26,7 +26,7 @@ from synth.planning.spending import Draws
 from synth.privacy import noise
 from synth.privacy.noise import FIXED_POINT
 from synth.queries import compile_workload
-from synth.run import Release, run
+from synth.run import FinishedRelease, run
 from tests.support import (
     ADD_REMOVE,
     PROTECTIONS,
@@ -46,7 +46,7 @@ DRAWN = {
 }
 
 
-def carry_out(spec: ReleaseSpec, journal: MemoryJournal, protection: Protection) -> Release:
+def carry_out(spec: ReleaseSpec, journal: MemoryJournal, protection: Protection) -> FinishedRelease:
     return run(spec, coded_table(SCHEMA, ROWS), journal, protection=protection, delta=1e-9)
 
 

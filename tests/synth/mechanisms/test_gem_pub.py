@@ -18,7 +18,7 @@ from synth.models.product import ProductMixture
 from synth.models.support import Support
 from synth.planning.plan import plan
 from synth.queries import Marginal, QuerySet, compile_blocks, compile_workload
-from synth.run import Release, run
+from synth.run import FinishedRelease, run
 from synth.table import Table
 from tests.support import ADD_REMOVE, coded_schema, coded_table, random_rows, release
 
@@ -183,7 +183,7 @@ def test_what_is_done_with_private_rows_leaves_the_key_alone() -> None:
     assert keys(ALL, changed, budget={"rho": 2.0}) == keys(ALL)
 
 
-def carry_out(journal: MemoryJournal, cache: RecordingCache | None) -> Release:
+def carry_out(journal: MemoryJournal, cache: RecordingCache | None) -> FinishedRelease:
     table = coded_table(SCHEMA, random_rows(SIZES, 300))
     return run(
         release(SETTINGS),

@@ -11,7 +11,7 @@ from synth.journal import MemoryJournal
 from synth.models.graphical import GraphicalModel
 from synth.planning.plan import plan
 from synth.planning.triangulation import model_cells
-from synth.run import Release, run
+from synth.run import FinishedRelease, run
 from tests.support import REPLACE_ONE, coded_schema, coded_table, release
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 3}
@@ -30,13 +30,13 @@ def dependent_rows(rows: int) -> list[list[int]]:
     return np.stack(columns, axis=1).tolist()
 
 
-def carry_out(journal: MemoryJournal | None = None, **settings: Any) -> Release:
+def carry_out(journal: MemoryJournal | None = None, **settings: Any) -> FinishedRelease:
     spec = release({"name": "pgm_em", **settings}, budget={"rho": 50.0})
     table = coded_table(SCHEMA, dependent_rows(500))
     return run(spec, table, journal, protection=REPLACE_ONE, delta=1e-9)
 
 
-def model_of(done: Release) -> GraphicalModel:
+def model_of(done: FinishedRelease) -> GraphicalModel:
     assert isinstance(done.model.model, GraphicalModel)
     return done.model.model
 

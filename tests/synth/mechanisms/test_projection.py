@@ -14,7 +14,7 @@ from synth.measurements import Measurement
 from synth.mechanisms.h_gem import GroupLearner
 from synth.mechanisms.projection import (
     AboveThreshold,
-    Measured,
+    FitTargets,
     MixtureLearner,
     NoiseBand,
     Objective,
@@ -33,10 +33,10 @@ def marginal(*names: str) -> Marginal:
     return Marginal.of(names, DOMAIN)
 
 
-def measured(values: NDArray[np.float64], sigma: float = SIGMA) -> Measured:
+def measured(values: NDArray[np.float64], sigma: float = SIGMA) -> FitTargets:
     wide = Domain(("wide",), (len(values),))
     queries = QuerySet([Marginal.of(("wide",), wide)])
-    return Measured(queries, values, np.full(len(values), sigma), CPU)
+    return FitTargets(queries, values, np.full(len(values), sigma), CPU)
 
 
 def noise(cells: int, scale: float) -> torch.Tensor:
@@ -91,7 +91,7 @@ def measurement(
 
 
 class TestMeasured:
-    def answers(self, found: Measured) -> list[float]:
+    def answers(self, found: FitTargets) -> list[float]:
         with torch.no_grad():
             return found.answers(self.table.fitted()).tolist()
 
@@ -121,7 +121,7 @@ class TestMeasured:
     )
     def test_every_value_stands_beside_its_answer(self, queries: list[QueryBlock | Single]) -> None:
         made = [measurement(q, 100.0 * i, sigma=1.0 + i) for i, q in enumerate(queries)]
-        found = Measured.of(made, ROWS, CPU)
+        found = FitTargets.of(made, ROWS, CPU)
         np.testing.assert_allclose(
             self.answers(found), np.concatenate([self.expected(q) for q in queries]), rtol=1e-5
         )
@@ -137,13 +137,13 @@ class TestMeasured:
             measurement(marginal("c"), sigma=1.0),
             measurement(cell, 200.0, sigma=2.0),
         ]
-        found = Measured.of(made, ROWS, CPU)
+        found = FitTargets.of(made, ROWS, CPU)
         assert len(found.values) == len(self.answers(found)) == 1 + 4
         assert found.values[0].item() == pytest.approx((100 + 200 / 4) / (1 + 1 / 4) / ROWS)
         assert found.noise[0].item() == pytest.approx((1 + 1 / 4) ** -0.5 / ROWS)
 
     def test_a_public_count_is_met_almost_exactly(self) -> None:
-        found = Measured.of([measurement(marginal("a"), sigma=0.0)], ROWS, CPU)
+        found = FitTargets.of([measurement(marginal("a"), sigma=0.0)], ROWS, CPU)
         assert found.noise.tolist() == pytest.approx([1e-3 / ROWS] * 2)
         assert NoiseBand(found).loss(found.values + 0.01 / ROWS) is not None
 
@@ -206,7 +206,7 @@ class Careful(MixtureLearner):
     ends_at_best = GroupLearner.ends_at_best
     script: Scripted
 
-    def objective(self, measured: Measured) -> Objective:
+    def objective(self, measured: FitTargets) -> Objective:
         return self.script
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scrim.spec.workload import MarginalBlock
 from synth.door import Door
 from synth.journal import MemoryJournal
-from synth.mechanisms.schedule import Share, schedule_of
+from synth.mechanisms.schedule import RoundShare, schedule_of
 from synth.planning.spending import AnnealedRounds, Rounds
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_blocks
@@ -39,14 +39,16 @@ def annealed(rounds: int, per_round: int = 1) -> AnnealedRounds:
     )
 
 
-def spend(at: Door, share: Share, queries: QuerySet = QUERIES, per_round: int = 1) -> None:
+def spend(at: Door, share: RoundShare, queries: QuerySet = QUERIES, per_round: int = 1) -> None:
     """One round."""
     chosen = at.select(queries, np.zeros(queries.size), budget=share.select, k=per_round)
     for index in chosen:
         at.measure(queries.candidate(index, "marginals"), budget=share.measure)
 
 
-def carry_out(plan: Rounds, at: Door, learnt: list[bool], *, per_round: int = 1) -> list[Share]:
+def carry_out(
+    plan: Rounds, at: Door, learnt: list[bool], *, per_round: int = 1
+) -> list[RoundShare]:
     """The shares of all rounds; what is not said to have taught something has not."""
     schedule, shares = schedule_of(plan, at, per_round=per_round), []
     while schedule.rounds_left:
@@ -61,7 +63,7 @@ def test_equal_rounds_stay_equal_whatever_they_teach() -> None:
     plan = Rounds(
         public=(), opened=(), opening=0, rounds=3, per_round=1, select=10**7, measure=10**8
     )
-    assert carry_out(plan, door(), [True, False]) == [Share(10**7, 10**8)] * 3
+    assert carry_out(plan, door(), [True, False]) == [RoundShare(10**7, 10**8)] * 3
 
 
 @pytest.mark.random
@@ -69,16 +71,16 @@ def test_rounds_that_all_teach_something_are_as_many_as_planned() -> None:
     plan, at = annealed(8), door()
     shares = carry_out(plan, at, [True] * 8)
     assert len(shares) == 8
-    assert shares[:7] == [Share(plan.select, plan.measure)] * 7
+    assert shares[:7] == [RoundShare(plan.select, plan.measure)] * 7
     assert at.spent == pytest.approx(RESERVED, abs=20)
 
 
 @pytest.mark.random
 def test_a_round_that_teaches_only_noise_makes_the_next_four_times_as_dear() -> None:
     plan = annealed(40)
-    first = Share(plan.select, plan.measure)
+    first = RoundShare(plan.select, plan.measure)
     shares = carry_out(plan, door(), [True, False, True, False, True])
-    dearer = Share(4 * first.select, 4 * first.measure)
+    dearer = RoundShare(4 * first.select, 4 * first.measure)
     assert shares[:4] == [first, first, dearer, dearer]
     # Sixteen of what is left of forty, 30, pay for one such round, which then has all of it.
     left = RESERVED - 10 * (first.select + first.measure)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scrim.spec.budget import UNITS_PER_RHO
-from scrim.spec.choice import Choice
+from scrim.spec.choice import MechanismChoice
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import MECHANISMS, Auto, PepPub, Screen
 from scrim.spec.population import Protection
@@ -99,7 +99,7 @@ def test_reasons_are_given_for_the_chosen_one_and_the_others() -> None:
     assert "50,000 rows" in found.choice.reasons[1] and "rounds" in found.choice.reasons[1]
     assert {"generative_network", "relaxed_projection", "gaussian"} <= against(found).keys()
     assert FAINT not in against(found)
-    assert Choice.model_validate_json(found.choice.model_dump_json()) == found.choice
+    assert MechanismChoice.model_validate_json(found.choice.model_dump_json()) == found.choice
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from scrim.spec.population import Protection
 from synth.privacy import vault
 from synth.queries import QuerySet, compile_workload
-from synth.run import Progress
+from synth.run import JobProgress
 from synth.table import Table
 from tests.support import ADD_REMOVE, PROTECTIONS, coded_table
 from tests.synth.linked import Household, household, linked_table
@@ -91,7 +91,7 @@ def released(
     spec = ask(mechanism, **{} if mechanism["name"] == "gaussian" else {"outputs": certified})
 
     def carry() -> tuple[Any, ...]:
-        told: list[Progress] = []
+        told: list[JobProgress] = []
         done = carry_out(spec, table, protection=protection, progress=told.append)
         measured = [(m.query.name, m.values.tobytes(), m.sigma) for m in done.measurements]
         return *outputs(done), told, measured

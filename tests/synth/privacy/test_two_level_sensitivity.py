@@ -21,7 +21,7 @@ from synth.domain import Domain
 from synth.journal import MemoryJournal
 from synth.privacy import noise
 from synth.privacy.vault import Vault
-from synth.queries import Hierarchical, Marginal, QueryBlock, QuerySet, compile_blocks
+from synth.queries import HierarchicalQueries, Marginal, QueryBlock, QuerySet, compile_blocks
 from synth.table import Table, limit_rows
 from synth.table.encoding import codec_of
 from synth.table.linking import link
@@ -274,7 +274,7 @@ def is_conservative(block: QueryBlock, kinds: int, size: int, relation: str) -> 
     those, if they are several, one stays.
     """
     counts_kinds = (
-        isinstance(block, Hierarchical) and block.level == "group" and block.of_individuals
+        isinstance(block, HierarchicalQueries) and block.level == "group" and block.of_individuals
     )
     return bool(counts_kinds) and relation == "add_remove" and kinds == 2 and size > 1
 

@@ -12,7 +12,7 @@ from scrim.spec.schema import Schema
 from scrim.spec.workload import TreeBlock
 from synth.domain import Domain
 from synth.models.product import ProductMixture
-from synth.queries import BinaryTree, QuerySet, compile_blocks
+from synth.queries import QuerySet, TreeQueries, compile_blocks
 from synth.queries.tree_levels import FinestTable, TreeFold
 from synth.table import Table, store_numbers
 
@@ -33,12 +33,12 @@ def whole(lower: int, upper: int, **changes: Any) -> dict[str, Any]:
     return {"type": "integer", "lower": lower, "upper": upper, **changes}
 
 
-def new_tree(schema: Schema, levels: int) -> BinaryTree:
+def new_tree(schema: Schema, levels: int) -> TreeQueries:
     names = tuple(column.name for column in schema.attributes)
-    return BinaryTree.of(TreeBlock(names, levels), schema)
+    return TreeQueries.of(TreeBlock(names, levels), schema)
 
 
-def count(tree: BinaryTree, **numbers: list[float]) -> list[int]:
+def count(tree: TreeQueries, **numbers: list[float]) -> list[int]:
     chunk = store_numbers(tree.schema, {name: np.array(n) for name, n in numbers.items()})
     return QuerySet([tree]).count(Table(tree.schema, [chunk])).tolist()
 
@@ -139,7 +139,7 @@ def test_bins_that_are_parts_of_the_cells(column: dict[str, Any], levels: int) -
         check_against_rows(tree)
 
 
-def check_against_rows(tree: BinaryTree) -> None:
+def check_against_rows(tree: TreeQueries) -> None:
     """Every bin as a row that lies in it, counted, and as a product that puts all on it."""
     domain = Domain.of(tree.schema)
     rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from scrim.spec.workload.conditions import Conjunction, HasCode, InInterval
 from synth.domain import Domain
 from synth.models.product import ProductMixture
 from synth.models.support import Support
-from synth.queries import Conjunctions, QuerySet, compile_workload, conjunction_products
+from synth.queries import ConjunctionQueries, QuerySet, compile_workload, conjunction_products
 from synth.queries import conjunction_sums as sums_module
 from synth.table import Table, store_numbers
 
@@ -102,7 +102,7 @@ def test_counts_equal_comparing_every_row(
     monkeypatch.setattr(sums_module, "ROWS_AT_ONCE", rows_at_once)
     monkeypatch.setattr(sums_module, "WORTH_SORTING", worth_sorting)
     (block,) = queries.blocks
-    assert isinstance(block, Conjunctions)
+    assert isinstance(block, ConjunctionQueries)
     expected = [int(matches(conjunction, NUMBERS).sum()) for conjunction in block.conjunctions]
     assert queries.count(TABLE).tolist() == expected
     assert max(expected) > 0

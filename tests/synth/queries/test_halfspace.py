@@ -8,9 +8,15 @@ import pytest
 import torch
 
 from scrim.spec.schema import MAX_COLUMNS, CategoricalColumn, Schema
-from scrim.spec.workload import Halfspaces as HalfspacesItem
+from scrim.spec.workload import HalfspaceQueries as HalfspacesItem
 from synth.models.relaxed import RelaxedRows
-from synth.queries import Halfspaces, QuerySet, compile_workload, halfspace, halfspace_counting
+from synth.queries import (
+    HalfspaceQueries,
+    QuerySet,
+    compile_workload,
+    halfspace,
+    halfspace_counting,
+)
 from synth.queries import halfspace_draws as draws_module
 from synth.queries.features import PLACES
 from synth.queries.halfspace_draws import LARGEST_NORMAL, UNIT, WEIGHT, HalfspaceDraws
@@ -29,10 +35,10 @@ SCHEMA = Schema.model_validate(
 )
 
 
-def compiled(count: int, seed: int, schema: Schema = SCHEMA) -> Halfspaces:
+def compiled(count: int, seed: int, schema: Schema = SCHEMA) -> HalfspaceQueries:
     item = HalfspacesItem(type="halfspaces", count=count, seed=seed)
     (block,) = compile_workload([item], schema).blocks
-    assert isinstance(block, Halfspaces)
+    assert isinstance(block, HalfspaceQueries)
     return block
 
 
@@ -53,7 +59,7 @@ def new_table(schema: Schema, numbers: dict[str, np.ndarray]) -> Table:
     return Table(schema, [store_numbers(schema, numbers)])
 
 
-def by_hand(block: Halfspaces, numbers: dict[str, np.ndarray], row: int) -> list[bool]:
+def by_hand(block: HalfspaceQueries, numbers: dict[str, np.ndarray], row: int) -> list[bool]:
     """Sums of a row in Python's own whole numbers, which never round."""
     (batch,) = block.batches()
     inside = []

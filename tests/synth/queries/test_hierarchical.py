@@ -16,7 +16,13 @@ from synth.domain import SIZE, at_place, domain_of_groups
 from synth.models.group_types import GroupTypes
 from synth.models.histogram import Histogram
 from synth.models.product import ProductMixture
-from synth.queries import GroupSizes, Hierarchical, QuerySet, compile_blocks, hierarchical_products
+from synth.queries import (
+    GroupSizeQueries,
+    HierarchicalQueries,
+    QuerySet,
+    compile_blocks,
+    hierarchical_products,
+)
 from tests.support import PROTECTIONS, coded_schema
 from tests.synth.linked import (
     Household,
@@ -206,20 +212,20 @@ def test_labels_and_names_tell_queries_apart() -> None:
         labels = list(block.labels(SCHEMA))
         assert len(labels) == len(set(labels)) == block.size
     assert len({block.name for block in QUERIES.blocks}) == len(QUERIES.blocks)
-    table = Hierarchical(("g", "a", "c"), SCHEMA, "group")
+    table = HierarchicalQueries(("g", "a", "c"), SCHEMA, "group")
     assert table.name == "groups by g,a,c"
     assert next(table.labels(SCHEMA)) == "g=[0, 1) & contains (a=[0, 1) & c=[0, 1))"
-    people = Hierarchical(("g", "a"), SCHEMA, "individual")
+    people = HierarchicalQueries(("g", "a"), SCHEMA, "individual")
     assert (people.name, list(people.labels(SCHEMA))[-1]) == (
         "individuals by g,a",
         "g=[1, 1] & a=[1, 1]",
     )
-    assert list(Hierarchical((), SCHEMA, "individual").labels(SCHEMA)) == ["any individual"]
-    assert list(GroupSizes((), SCHEMA).labels(SCHEMA)) == ["size=1", "size=2", "size=3"]
+    assert list(HierarchicalQueries((), SCHEMA, "individual").labels(SCHEMA)) == ["any individual"]
+    assert list(GroupSizeQueries((), SCHEMA).labels(SCHEMA)) == ["size=1", "size=2", "size=3"]
 
 
 def test_models_of_rows_refuse_them() -> None:
-    table = Hierarchical(("g", "a"), SCHEMA, "group")
+    table = HierarchicalQueries(("g", "a"), SCHEMA, "group")
     with pytest.raises(SpecError):
         QuerySet([table]).on_histogram(Histogram.uniform(domain_of_groups(SCHEMA)))
     with pytest.raises(SpecError, match="only rows"):

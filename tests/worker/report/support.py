@@ -16,7 +16,7 @@ from synth.measurements import Measurement
 from synth.models.released import ReleasedModel
 from synth.models.rows import Rows
 from synth.queries import Marginal
-from synth.run import Release
+from synth.run import FinishedRelease
 from synth.table import Chunk, draw_values
 from tests.support import ADD_REMOVE
 from worker.report import About, Balance, ReleasedFile
@@ -48,7 +48,7 @@ def drawn_rows(schema: Schema, rows: int, seed: int = 0) -> Chunk:
     return draw_values(schema, codes, rng)
 
 
-def made_release(schema: Schema, spec: ReleaseSpec, rows: int = 40) -> Release:
+def made_release(schema: Schema, spec: ReleaseSpec, rows: int = 40) -> FinishedRelease:
     """A release of drawn rows with one measurement of every pair of neighbouring columns."""
     chunk = drawn_rows(schema, rows)
     names, domain = list(schema.sizes), Domain.of(schema)
@@ -56,7 +56,7 @@ def made_release(schema: Schema, spec: ReleaseSpec, rows: int = 40) -> Release:
     for pair in pairwise(names):
         marginal = Marginal.of(pair, domain)
         measurements.append(Measurement(marginal, np.arange(marginal.size), 2.0))
-    return Release(
+    return FinishedRelease(
         rows=chunk,
         answers=None,
         model=ReleasedModel(schema, rows, Rows(schema, chunk)),

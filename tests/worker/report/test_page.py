@@ -13,7 +13,7 @@ from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
 from synth.journal import MemoryJournal
-from synth.run import Release, run
+from synth.run import FinishedRelease, run
 from synth.table import Table
 from tests.support import (
     ADD_REMOVE,
@@ -54,7 +54,7 @@ def carry_out(
     table: Table,
     journal: MemoryJournal | None = None,
     protection: Protection = REPLACE_ONE,
-) -> Release:
+) -> FinishedRelease:
     public = public_table(table.schema) if spec.mechanism.needs_public_data else None
     return run(spec, table, journal, protection=protection, delta=DELTA, public=public)
 
