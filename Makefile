@@ -37,22 +37,22 @@ SQUEEZES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-browser demo test test-random test-browser test-documents audit test-long soak check format mutants bench bench-core bench-service bench-console bench-products bench-all bench-games bench-mixed bench-households revision clean
+.PHONY: help setup setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-console bench-products bench-all bench-games bench-mixed bench-households revision dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup: $(VENV)/.installed ## create the environment in .venv
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml scrim/pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed; set PYTHON=...") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable '.[embedded,dev]'
+	$(PIP) $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable ./scrim --editable '.[dev]'
 	touch $@
 
 # Chromium is no Python package: as root it is installed by apt, elsewhere the user knows best.
 setup-browser: setup ## what the tests of the console need: playwright, axe and a Chromium
-	$(PIP) --editable '.[browser]'
+	$(PIP) --editable ./scrim --editable '.[browser]'
 	@for name in $$SCRIM_CHROMIUM chromium chromium-browser google-chrome google-chrome-stable; do \
 		if command -v $$name; then exit 0; fi; \
 	done; \
@@ -79,6 +79,9 @@ test-browser: setup-browser ## the console in a real Chromium; SCRIM_SCREENSHOTS
 
 test-documents: setup ## carry out every command and every program of the documents
 	$(BIN)/pytest -n 2 --dist worksteal -q -m documents
+
+test-wheels: setup ## install both packages into empty environments and run the demo there
+	$(if $(TORCH_INDEX),PIP_EXTRA_INDEX_URL=$(TORCH_INDEX)) $(BIN)/pytest -q -m wheels
 
 audit: setup ## every mechanism on neighbouring tables, 20,000 runs a side
 	$(BIN)/pytest -n 2 --dist worksteal -q -m audit
@@ -139,5 +142,10 @@ revision: setup ## start a migration: make revision NAME=what_changes
 bench-core: setup ## counting, product answers, one MWEM round, accuracy on ADULT reduced
 	$(BIN)/python -m benchmarks.core
 
-clean: ## remove the environment and caches
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+dist: setup ## build the packages scrim and scrim-server, into ./dist
+	rm -rf dist
+	cd scrim && $(abspath $(BIN))/hatchling build --directory $(abspath dist)
+	$(BIN)/hatchling build --directory dist
+
+clean: ## remove the environment, built packages and caches
+	rm -rf $(VENV) dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from scrim import __version__
 from scrim.commands import datasets, keys, mechanisms, populations, releases, schemas
 from scrim.commands.session import NOT_VERIFIED, AsJson, FriendlyGroup
 from scrim.demo import run_demo
@@ -34,6 +35,24 @@ app.add_typer(schemas.app, name="schema")
 app.add_typer(datasets.app, name="dataset")
 app.add_typer(mechanisms.app, name="mechanism")
 app.add_typer(releases.app, name="release")
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"scrim {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Take the options that come before every command."""
 
 
 @app.command()

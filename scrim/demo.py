@@ -1,6 +1,7 @@
 """`scrim demo`: from a fictional hospital table to certified synthetic data, on an embedded stack."""
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -165,7 +166,7 @@ def _explain(console: Console, report: Report) -> None:
 def _say_what_next(console: Console, folder: Path, data_dir: Path | None) -> None:
     names = " ".join(str(folder / name) for name in ("certificate.json", *FILES[:3]))
     # As the reader can type it: the environment's folder need not be on the path.
-    scrim = "scrim" if shutil.which("scrim") else ".venv/bin/scrim"
+    scrim = "scrim" if shutil.which("scrim") else str(Path(sys.executable).with_name("scrim"))
     again = f"{scrim} up --data-dir {data_dir}" if data_dir else f"{scrim} up"
     lines = (
         "Next:",

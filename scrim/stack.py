@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -23,14 +23,21 @@ STOP_SECONDS = 90
 POLL_SECONDS = 0.1
 SHOWN_CHARACTERS = 3000
 
+SERVER = "scrim-server"
+"""The package that holds the service, its workers and the embedded servers."""
+
 # Below the ports that the kernel gives to outgoing connections.
 PORTS = range(20_000, 32_000)
 
 
 def stack_command(data_dir: Path, port: int, *options: str) -> list[str]:
     """The command that starts the stack."""
-    if find_spec("service") is None:
-        raise StackFailed("this is the client alone; install Scrim's `embedded` extra as well")
+    try:
+        distribution(SERVER)
+    except PackageNotFoundError:
+        raise StackFailed(
+            f"the package {SERVER} is not installed, and it holds the service: pip install {SERVER}"
+        ) from None
     # Without the working directory on its path, where a folder might be called `service` as well.
     program = [sys.executable, "-P", "-m", "service.embedded"]
     return [*program, "up", "--data-dir", str(data_dir), "--port", str(port), *options]

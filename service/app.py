@@ -74,7 +74,7 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
 
     app = FastAPI(
         title="Scrim",
-        version=version("scrim"),
+        version=version("scrim-server"),
         description=DESCRIPTION,
         openapi_tags=TAGS,
         # The framework's own pages load their scripts from elsewhere: see service/console/reference.py.

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Literal
 
 from alembic.script import ScriptDirectory
@@ -10,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 from sqlalchemy import text
 
 from service.data.context import Context
+from service.data.db import scripts_folder
 from service.data.errors import FieldProblem, NotReady
 from service.data.views import View
 from service.dependencies import Services
@@ -19,8 +19,6 @@ from service.problems import documented
 from service.route import ApiRoute
 
 router = APIRouter(route_class=ApiRoute, tags=["operation"])
-
-_MIGRATIONS = Path(__file__).resolve().parents[1] / "migrations"
 
 
 class Health(View):
@@ -103,4 +101,4 @@ def _require_head(context: Context) -> None:
 
 @cache
 def _head() -> str | None:
-    return ScriptDirectory(str(_MIGRATIONS)).get_current_head()
+    return ScriptDirectory(str(scripts_folder())).get_current_head()

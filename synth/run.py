@@ -237,7 +237,7 @@ def _certificate(
     deltas = sorted({delta, *CERTIFICATE_DELTAS})
     described = json.dumps(schema.model_dump(mode="json"), sort_keys=True).encode()
     return {
-        "software": f"scrim {version('scrim')}",
+        "software": f"scrim {version('scrim-server')}",
         "protection": protection.model_dump(mode="json", exclude_none=True),
         "rho_reserved": rho_of_units(reserved),
         "rho_units_reserved": reserved,

@@ -1,6 +1,6 @@
 """The images and the compose file fit the code: commands, settings, files and versions.
 
-No engine is needed: what an image holds is copied to a folder as its Dockerfile says, and the
+No engine is needed: the packages that the images install are unpacked into a folder, and the
 commands are tried there.
 """
 
@@ -8,19 +8,20 @@ import os
 import re
 import secrets
 import shlex
-import shutil
 import subprocess
 import sys
 import tomllib
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 import yaml
 
 from service.data.config import Settings
 from service.data.task_queue import QUEUES
+from tests.packages import build_wheels
 from worker.reaper import ReaperSettings
 
 ROOT = Path(__file__).parent.parent
@@ -53,28 +54,21 @@ def stages() -> dict[str, list[list[str]]]:
 STAGES = stages()
 
 
-def built(stage: str, folder: Path) -> Path:
-    """What an image of this stage holds of the project."""
-    for words in STAGES[stage]:
-        if words[0] != "COPY":
-            continue
-        *sources, target = words[1:]
-        for source in sources:
-            place = folder / target / (source if target == "./" else "")
-            place.parent.mkdir(parents=True, exist_ok=True)
-            if (ROOT / source).is_dir():
-                shutil.copytree(ROOT / source, place, dirs_exist_ok=True)
-            else:
-                shutil.copy(ROOT / source, place)
-    return folder
-
-
 def try_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python where only this folder has the project."""
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(folder)}
     return subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True
     )
+
+
+def installs(stage: str) -> list[list[str]]:
+    """The commands with which an image installs the packages."""
+    return [
+        words[1:]
+        for words in STAGES[stage]
+        if words[:3] == ["RUN", "pip", "install"] and any("/packages/" in word for word in words)
+    ]
 
 
 def filled_in(environment: dict[str, str]) -> dict[str, str]:
@@ -95,13 +89,17 @@ def variables() -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def images(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The project as each image holds it."""
-    return {stage: built(stage, tmp_path_factory.mktemp(stage)) for stage in ("service", "worker")}
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project as both images install it."""
+    folder = tmp_path_factory.mktemp("installed")
+    for wheel in build_wheels(tmp_path_factory.mktemp("wheels")):
+        with ZipFile(wheel) as archive:
+            archive.extractall(folder)
+    return folder
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_every_command_exists_in_its_image(name: str, images: dict[str, Path]) -> None:
+def test_every_command_exists_in_its_image(name: str, installed: Path) -> None:
     target = OURS[name]["build"]["target"]
     (default,) = (words[1:] for words in STAGES[target] if words[0] == "CMD")
     in_dockerfile = [word.strip("[],") for word in default]
@@ -109,43 +107,56 @@ def test_every_command_exists_in_its_image(name: str, images: dict[str, Path]) -
     assert (python, option) == ("python", "-m")
     if arguments:
         # Arguments are read one after the other, so what comes before --help must be known.
-        done = try_in(images[target], "-m", module, *arguments, "--help")
+        done = try_in(installed, "-m", module, *arguments, "--help")
     else:
-        done = try_in(images[target], "-c", f"from {module} import main")
+        done = try_in(installed, "-c", f"from {module} import main")
     assert done.returncode == 0, done.stderr
 
 
-def test_an_unknown_argument_would_be_noticed(images: dict[str, Path]) -> None:
-    done = try_in(images["worker"], "-m", "worker", "--queue", "slow", "--help")
+def test_an_unknown_argument_would_be_noticed(installed: Path) -> None:
+    done = try_in(installed, "-m", "worker", "--queue", "slow", "--help")
     assert done.returncode == 2
 
 
-def test_the_images_hold_what_tasks_and_migrations_need(images: dict[str, Path]) -> None:
-    done = try_in(images["worker"], "-c", "import worker.releases, worker.ingest, worker.models")
+def test_the_images_hold_what_tasks_and_migrations_need(installed: Path) -> None:
+    done = try_in(installed, "-c", "import worker.releases, worker.ingest, worker.models")
     assert done.returncode == 0, done.stderr
-    for folder in images.values():
-        assert (folder / "migrations" / "versions").is_dir()
-        assert (folder / "migrations" / "env.py").is_file()
+    done = try_in(installed, "-c", "from service.db import scripts_folder; print(scripts_folder())")
+    assert done.stdout.strip() == str(installed / "service" / "migrations")
+    assert (installed / "service" / "migrations" / "env.py").is_file()
 
 
-def test_the_service_runs_without_the_algorithms(images: dict[str, Path]) -> None:
+def test_the_service_runs_without_the_algorithms(installed: Path) -> None:
     done = try_in(
-        images["service"],
+        installed,
         "-c",
         "import sys, service.app; print({'torch', 'numpy'} & {*sys.modules})",
     )
     assert (done.stdout, done.stderr) == ("set()\n", "")
-    assert not (images["service"] / "synth" / "run.py").exists()
 
 
-def test_extras_that_are_installed_exist() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
-        "optional-dependencies"
-    ]
-    for stage in ("service", "worker"):
-        (install,) = (" ".join(words) for words in STAGES[stage] if words[:2] == ["RUN", "pip"])
-        assert set(re.findall(r"\.\[(\w+)\]", install)) == {stage}
-        assert stage in extras
+def test_the_image_of_the_service_installs_its_group_alone() -> None:
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    first, second = installs("service")
+    assert first[first.index("--group") + 1] == "service"
+    assert "torch" not in groups["service"]
+    assert "/packages/scrim-*.whl" in first
+    assert second == ["pip", "install", "--no-deps", "/packages/scrim_server-*.whl"]
+
+
+def test_the_image_of_the_worker_installs_everything() -> None:
+    (install,) = installs("worker")
+    assert install[-1] == "/packages/*.whl"
+
+
+def test_images_are_built_from_all_that_the_packages_hold() -> None:
+    copied = {word for words in STAGES["packages"] if words[0] == "COPY" for word in words[1:-1]}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    held = set(project["tool"]["hatch"]["build"]["only-include"])
+    assert held | {"scrim", "LICENSE", "README.md", "hatch_build.py", "pyproject.toml"} <= copied
+    assert ["RUN", "pip", "wheel", "--no-deps", "--wheel-dir", "/packages", "./scrim", "."] in (
+        STAGES["packages"]
+    )
 
 
 @pytest.mark.parametrize("name", PARTS)

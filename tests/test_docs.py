@@ -12,7 +12,6 @@ runs, is checked by `tests/e2e/test_documents.py`):
 
 import ast
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from scrim import __version__
 from tests.documents import DOCUMENTS, ROOT, blocks, code_tokens, name_of, prose
 
 DECISIONS = sorted((ROOT / "docs" / "adr").glob("*.md"))
@@ -224,7 +224,6 @@ def test_decisions_have_one_form(document: Path) -> None:
 
 
 def test_every_release_states_its_privacy() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     _, *releases = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.M)
-    assert any(release.startswith(f"[{version}]") for release in releases)
+    assert any(release.startswith(f"[{__version__}]") for release in releases)
     assert all("\n### Privacy\n" in release for release in releases)

@@ -43,7 +43,9 @@ ALLOWED_FIELDS = frozenset(
 LONGEST_VALUE = 200
 
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+# The folder that holds our packages: a checkout, or the site-packages of an environment.
 _ROOT = Path(__file__).resolve().parents[2]
+_PACKAGES = ("migrations", "scrim", "service", "synth", "worker")
 
 
 def build_logger(stream: TextIO | None = None) -> FilteringBoundLogger:
@@ -81,10 +83,11 @@ def choose_request_id(proposed: str | None) -> str:
 def trace_of(error: BaseException) -> str:
     """Where an error came from, innermost first: files and lines, never its message or values."""
     frames = reversed(traceback.extract_tb(error.__traceback__))
+    ours = [_ROOT / name for name in _PACKAGES]
     places = (
         f"{Path(frame.filename).relative_to(_ROOT)}:{frame.lineno}"
         for frame in frames
-        if Path(frame.filename).is_relative_to(_ROOT) and ".venv" not in frame.filename
+        if any(Path(frame.filename).is_relative_to(package) for package in ours)
     )
     return " < ".join(places)
 

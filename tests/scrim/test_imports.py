@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import scrim
 
 MODULES = "scrim, scrim.cli, scrim.demo, scrim.schema, scrim.verify"
@@ -24,7 +26,14 @@ def test_importing_it_imports_nothing_else_of_ours() -> None:
     assert found.stdout.split() == []
 
 
-def test_the_public_names_are_these() -> None:
+def test_the_public_names_load_on_first_use() -> None:
+    assert set(scrim.__all__) <= set(dir(scrim))
+    assert all(getattr(scrim, name).__name__ == name for name in scrim.__all__)
+    with pytest.raises(AttributeError, match="'scrim' has no attribute 'Klient'"):
+        getattr(scrim, "Klient")  # noqa: B009
+
+
+def test_nothing_else_is_public() -> None:
     public = {name for name in vars(scrim) if not name.startswith("_")}
     submodules = {name for name in public if f"scrim.{name}" in sys.modules}
-    assert public - submodules == set(scrim.__all__)
+    assert public - submodules - {"TYPE_CHECKING"} <= set(scrim.__all__)

@@ -30,9 +30,9 @@ def test_the_command_names_folder_and_port(tmp_path: Path) -> None:
     assert command[-5:] == ["up", "--data-dir", str(tmp_path), "--port", "8123"]
 
 
-def test_without_the_service_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrim.stack.find_spec", lambda name: None)
-    with pytest.raises(StackFailed, match="client alone"):
+def test_without_the_server_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrim.stack.SERVER", "scrim-server-that-is-not-installed")
+    with pytest.raises(StackFailed, match="pip install scrim-server"):
         stack_command(Path("data"), 8000)
 
 

@@ -9,7 +9,7 @@ import scrim.spec
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(scrim.spec.__path__, "scrim.spec.")
 )
-HEAVY = ("torch", "numpy", "pyarrow", "opendp", "pandas", "scipy", "yaml")
+HEAVY = ("torch", "numpy", "pyarrow", "opendp", "pandas", "scipy", "yaml", "httpx", "typer", "rich")
 
 
 def test_all_modules_are_found() -> None:
