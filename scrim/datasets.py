@@ -17,13 +17,13 @@ from scrim.transport import Transport, idempotent
 from scrim.values import AnySchema, plain
 from scrim.wire import PIECE_BYTES
 
-POLL_SECONDS = 0.3
-MEDIA_TYPES = {
+INGEST_POLL_SECONDS = 0.3
+UPLOAD_MEDIA_TYPES = {
     ".csv": "text/csv",
     ".gz": "application/gzip",
     ".parquet": "application/vnd.apache.parquet",
 }
-LEVELS = ("groups", "individuals")
+TABLES_OF_LEVELS = ("groups", "individuals")
 
 Data: TypeAlias = "str | PathLike[str] | Frame"
 """A CSV, gzip or Parquet file, or a data frame of pandas, polars or pyarrow."""
@@ -127,7 +127,7 @@ class AsyncDatasets:
             while (dataset := await self.get(dataset_id)).state == "ingesting":
                 if time.monotonic() > deadline:
                     raise WaitedTooLong(f"dataset {dataset_id} is still being read; it goes on")
-                await self._wire.pause(POLL_SECONDS)
+                await self._wire.pause(INGEST_POLL_SECONDS)
         if dataset.state != "ready":
             raise DatasetRejected(dataset)
         return dataset
@@ -179,9 +179,9 @@ class Datasets:
 def media_type_of(path: Path) -> str:
     """The format of a file, by the end of its name."""
     try:
-        return MEDIA_TYPES[path.suffix.lower()]
+        return UPLOAD_MEDIA_TYPES[path.suffix.lower()]
     except KeyError:
-        known = ", ".join(MEDIA_TYPES)
+        known = ", ".join(UPLOAD_MEDIA_TYPES)
         raise UnusableInput(f"{path.name}: the name must end in one of {known}") from None
 
 
@@ -190,8 +190,8 @@ def _tables_of(data: "Data | Mapping[str, Data]") -> dict[str | None, Data]:
     tables: dict[str | None, Data]
     if not isinstance(data, Mapping):
         tables = {None: data}
-    elif set(data) == set(LEVELS):
-        tables = {level: data[level] for level in LEVELS}
+    elif set(data) == set(TABLES_OF_LEVELS):
+        tables = {level: data[level] for level in TABLES_OF_LEVELS}
     else:
         raise UnusableInput("give one table, or two by name: groups and individuals")
     for table in tables.values():

@@ -16,7 +16,7 @@ from scrim.client import Client
 from scrim.comparison import ComparedShare, read_answers, read_rows, table_with
 from scrim.display import output
 from scrim.errors import DamagedDownload
-from scrim.example import COLUMNS, QUESTIONS, ROWS, SCHEMA, write_example
+from scrim.example import EXAMPLE_COLUMNS, QUESTIONS, ROWS, SCHEMA, write_example
 from scrim.records import Answer, Dataset, Release
 from scrim.stack import LocalStack
 from scrim.verify import Report, verify
@@ -26,7 +26,7 @@ CAP_EPSILON = 10.0
 EPSILON = 1.0
 FILES = ("synthetic.csv", "answers.csv", "report.html", "certificate.json")
 
-SHARES = (
+COMPARED_SHARES = (
     ComparedShare("readmitted, of severe cases", {"severity": "severe"}, {"readmitted": "yes"}),
     ComparedShare("readmitted, of mild cases", {"severity": "mild"}, {"readmitted": "yes"}),
     ComparedShare("readmitted, of the uninsured", {"insurance": "none"}, {"readmitted": "yes"}),
@@ -112,7 +112,8 @@ def _upload(console: Console, curator: Client, population_id: str) -> Dataset:
         dataset = curator.datasets.upload(
             table, schema=SCHEMA, population=population_id, name="admissions"
         )
-    _tick(console, f"As the curator, uploaded {ROWS:,} fictional rows of {len(COLUMNS)} columns")
+    columns = len(EXAMPLE_COLUMNS)
+    _tick(console, f"As the curator, uploaded {ROWS:,} fictional rows of {columns} columns")
     return dataset
 
 
@@ -142,7 +143,7 @@ def _verify(console: Console, folder: Path, public_key: str) -> Report:
 def _compare(console: Console, folder: Path, afterwards: Sequence[Answer]) -> None:
     """The same shares twice, both from what was released: nobody here has seen a true value."""
     tables, rows = read_answers(folder / "answers.csv"), read_rows(folder / "synthetic.csv")
-    shown = [(share, table_with(share.columns, tables)) for share in SHARES]
+    shown = [(share, table_with(share.columns, tables)) for share in COMPARED_SHARES]
     table = Table(title="What was released", title_justify="left")
     table.add_column("share of rows")
     table.add_column("noisy answers", justify="right")

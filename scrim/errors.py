@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from scrim.records import Dataset, Release
 
-SHOWN_CHARACTERS = 300
+SHOWN_INPUT_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Problem(ScrimError):
         except ValueError:
             content = None
         if not isinstance(content, dict):
-            content = {"detail": response.text.strip()[:SHOWN_CHARACTERS]}
+            content = {"detail": response.text.strip()[:SHOWN_INPUT_CHARACTERS]}
         found = content.get("errors")
         return cls(
             type=str(content.get("type", "about:blank")),

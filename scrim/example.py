@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 ROWS = 20_000
-SEED = 2026
+EXAMPLE_SEED = 2026
 
 SCHEMA: dict[str, Any] = {
     "columns": [
@@ -112,7 +112,7 @@ SCHEMA: dict[str, Any] = {
 }
 """Declared before anybody has seen a row: 373,248 combinations of codes in all."""
 
-COLUMNS = [column["name"] for column in SCHEMA["columns"]]
+EXAMPLE_COLUMNS = [column["name"] for column in SCHEMA["columns"]]
 
 QUESTIONS = [
     ["age", "sex", "region"],
@@ -138,14 +138,14 @@ QUESTIONS = [
 def write_example(path: Path) -> None:
     """Write the table as CSV; every call writes the same bytes."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(file, EXAMPLE_COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(admissions())
 
 
 def admissions() -> Iterator[dict[str, Any]]:
     """The rows, in an order that means nothing."""
-    rng = random.Random(SEED)
+    rng = random.Random(EXAMPLE_SEED)
     for _ in range(ROWS):
         yield _admission(rng)
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-POLL_SECONDS = 0.5
+RELEASE_POLL_SECONDS = 0.5
 # The service sends something every 15 seconds, if only to say that it is still there.
 SILENCE_SECONDS = 45.0
 
@@ -70,11 +70,11 @@ class ReleaseCalls(Generic[AnyRelease]):
         """The releases that this key may see, the newest first."""
         async with aclosing(self._transport.pages("/v1/releases", self._kind)) as releases:
             async for release in releases:
-                yield self._at_home(release)
+                yield self._bind(release)
 
     async def get(self, release_id: str) -> AnyRelease:
         """One release."""
-        return self._at_home(await self._transport.get(f"/v1/releases/{release_id}", self._kind))
+        return self._bind(await self._transport.get(f"/v1/releases/{release_id}", self._kind))
 
     async def cancel(self, release_id: str) -> AnyRelease:
         """Give a release up; what it has not spent returns."""
@@ -113,7 +113,7 @@ class ReleaseCalls(Generic[AnyRelease]):
                 if release.is_over:
                     break
                 _require_time(deadline, release_id)
-                await self._wire.pause(POLL_SECONDS)
+                await self._wire.pause(RELEASE_POLL_SECONDS)
         if release.state != "succeeded":
             raise ReleaseFailed(release)
         return release
@@ -188,9 +188,9 @@ class ReleaseCalls(Generic[AnyRelease]):
         return (await self._transport.send("POST", path, json={"rows": rows})).text
 
     async def _post(self, path: str, **options: Any) -> AnyRelease:
-        return self._at_home(await self._transport.post(path, self._kind, **options))
+        return self._bind(await self._transport.post(path, self._kind, **options))
 
-    def _at_home(self, release: AnyRelease) -> AnyRelease:
+    def _bind(self, release: AnyRelease) -> AnyRelease:
         release._home = self._home
         return release
 

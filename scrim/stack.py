@@ -18,10 +18,10 @@ import httpx
 
 from scrim.errors import StackFailed
 
-READY_SECONDS = 120
-STOP_SECONDS = 90
-POLL_SECONDS = 0.1
-SHOWN_CHARACTERS = 3000
+STACK_READY_SECONDS = 120
+STACK_STOP_SECONDS = 90
+STACK_POLL_SECONDS = 0.1
+SHOWN_LOG_CHARACTERS = 3000
 
 SERVER = "scrim-server"
 """The package that holds the service, its workers and the embedded servers."""
@@ -104,13 +104,13 @@ class LocalStack:
 
     def _await_ready(self) -> None:
         assert self._process is not None
-        deadline = time.monotonic() + READY_SECONDS
+        deadline = time.monotonic() + STACK_READY_SECONDS
         while not self._is_ready():
             if self._process.poll() is not None:
                 raise StackFailed(f"the embedded stack did not start:\n{self._last_words()}")
             if time.monotonic() > deadline:
-                raise StackFailed(f"the stack was not ready in {READY_SECONDS} seconds")
-            time.sleep(POLL_SECONDS)
+                raise StackFailed(f"the stack was not ready in {STACK_READY_SECONDS} seconds")
+            time.sleep(STACK_POLL_SECONDS)
 
     def _is_ready(self) -> bool:
         try:
@@ -121,7 +121,7 @@ class LocalStack:
     def _last_words(self) -> str:
         assert self._output is not None
         self._output.seek(0)
-        return self._output.read().decode(errors="replace").strip()[-SHOWN_CHARACTERS:]
+        return self._output.read().decode(errors="replace").strip()[-SHOWN_LOG_CHARACTERS:]
 
     def _end(self) -> None:
         assert self._process is not None and self._process.stdin is not None
@@ -129,7 +129,7 @@ class LocalStack:
         with suppress(BrokenPipeError):
             self._process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(STOP_SECONDS)
+            self._process.wait(STACK_STOP_SECONDS)
         if self._process.poll() is None:
             # Its children are tied to it: they end as well.
             self._process.send_signal(signal.SIGKILL)

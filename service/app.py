@@ -21,7 +21,7 @@ from service.ledger import endpoints as ledger
 from service.metrics import Metrics
 from service.middleware import RequestMiddleware
 from service.populations import endpoints as populations
-from service.problems import MEDIA_TYPE, documented, install_handlers
+from service.problems import PROBLEM_MEDIA_TYPE, documented, install_handlers
 from service.releases import endpoints as releases
 from service.releases.events import open_feed
 
@@ -114,7 +114,9 @@ def _describe_problems(app: FastAPI) -> None:
             for operation in operations.values():
                 for status, answer in operation["responses"].items():
                     if int(status) >= 400:
-                        answer["content"] = {MEDIA_TYPE: answer["content"]["application/json"]}
+                        answer["content"] = {
+                            PROBLEM_MEDIA_TYPE: answer["content"]["application/json"]
+                        }
         return document
 
     app.openapi = described  # type: ignore[method-assign]

@@ -14,7 +14,7 @@ from service.data.errors import FieldProblem, NotReady
 from service.data.views import View
 from service.dependencies import Services
 from service.keys.access import Admin
-from service.metrics import MEDIA_TYPE
+from service.metrics import METRICS_MEDIA_TYPE
 from service.problems import documented
 from service.route import ApiRoute
 
@@ -56,7 +56,10 @@ def readyz(context: Services) -> Readiness:
     return Readiness(checks=list(checks))
 
 
-_TEXT = {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}, "description": "The numbers"}
+_TEXT = {
+    "content": {METRICS_MEDIA_TYPE: {"schema": {"type": "string"}}},
+    "description": "The numbers",
+}
 
 
 @router.get(
@@ -67,7 +70,7 @@ _TEXT = {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}, "description":
 )
 def metrics(caller: Admin, context: Services, request: Request) -> Response:
     """Requests, queues, releases and present budgets, in the Prometheus text format."""
-    return Response(request.app.state.metrics.render(context), media_type=MEDIA_TYPE)
+    return Response(request.app.state.metrics.render(context), media_type=METRICS_MEDIA_TYPE)
 
 
 def _checks(context: Context) -> dict[str, Callable[[], object]]:

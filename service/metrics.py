@@ -14,7 +14,7 @@ from scrim.spec.budget import rho_of_units
 from service.data.context import Context
 from service.data.task_queue import QUEUES
 
-MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+METRICS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _RELEASES = text("SELECT state, count(*) FROM release GROUP BY state ORDER BY state")
 _BUDGETS = text("""

@@ -15,7 +15,7 @@ from scrim.spec.errors import SpecError
 from service.data.errors import FieldProblem, ProblemDocument, ServiceError
 from service.data.ledger import errors as ledger
 
-MEDIA_TYPE = "application/problem+json"
+PROBLEM_MEDIA_TYPE = "application/problem+json"
 
 # Anything else the ledger refuses is a fault of ours, not of the caller.
 _LEDGER: dict[type[ledger.LedgerError], tuple[int, str, str]] = {
@@ -74,7 +74,7 @@ def answer(
         problem.model_dump(mode="json"),
         status_code=status,
         headers=headers,
-        media_type=MEDIA_TYPE,
+        media_type=PROBLEM_MEDIA_TYPE,
     )
 
 

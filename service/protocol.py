@@ -8,7 +8,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.bodies import KIBIBYTE, MEBIBYTE
-from service.problems import MEDIA_TYPE, answer
+from service.problems import PROBLEM_MEDIA_TYPE, answer
 
 MAX_HEADER_BYTES = 64 * KIBIBYTE
 """Most bytes of a request's first line and headers, rounded up to what one read returns."""
@@ -127,7 +127,7 @@ class LimitedProtocol(HttpToolsProtocol):
             title = HTTPStatus(status).phrase
             body = bytes(answer(status, kind, title, detail).body)
             head = (
-                f"HTTP/1.1 {status} {title}\r\nContent-Type: {MEDIA_TYPE}\r\n"
+                f"HTTP/1.1 {status} {title}\r\nContent-Type: {PROBLEM_MEDIA_TYPE}\r\n"
                 f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
             )
             self.transport.write(head.encode() + body)

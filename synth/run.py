@@ -109,8 +109,8 @@ def run(
         note=notes.update,
     )
     rows, certified = None, None
-    if release.rows is not None:
-        rows = model.sample(release.rows, seed)
+    if release.synthetic_rows is not None:
+        rows = model.sample(release.synthetic_rows, seed)
         if release.outputs.certify is not None:
             certified = _certify(release, vault, planned.split, queries, model, rows)
     vault.close()
@@ -167,8 +167,8 @@ def _learn(
         domain=Domain.of(schema),
         queries=queries,
         candidates=compile_blocks(planned.measured, schema),
-        rows=rows.value,
-        rows_sigma=rows.sigma,
+        estimated_rows=rows.value,
+        estimated_rows_sigma=rows.sigma,
         plan=planned.spending,
         progress=lambda done, total: progress(JobProgress(done, total, door.spent)),
         public=public,
@@ -198,18 +198,18 @@ def _certify(
     rows: Chunk,
 ) -> dict[str, float]:
     """docs/privacy.md, section 5: alpha bounds the largest error with the asked confidence."""
-    assert release.rows is not None and release.outputs.certify is not None
+    assert release.synthetic_rows is not None and release.outputs.certify is not None
     found = door.certify(
         queries,
         queries.count(Table(model.schema, [rows])),
-        released_rows=release.rows,
-        rows=model.rows,
+        released_rows=release.synthetic_rows,
+        rows=model.estimated_rows,
         budget=split.certify,
     )
     confidence = release.outputs.certify.confidence
     margin = found.sigma * math.sqrt(2 * math.log(1 / (1 - confidence)))
     return {
-        "alpha": max(0.0, found.value + margin) / (release.rows * model.rows),
+        "alpha": max(0.0, found.value + margin) / (release.synthetic_rows * model.estimated_rows),
         "confidence": confidence,
         "queries": queries.size,
     }

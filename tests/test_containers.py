@@ -121,7 +121,9 @@ def test_an_unknown_argument_would_be_noticed(installed: Path) -> None:
 def test_the_images_hold_what_tasks_and_migrations_need(installed: Path) -> None:
     done = try_in(installed, "-c", "import worker.releases, worker.ingest, worker.models")
     assert done.returncode == 0, done.stderr
-    done = try_in(installed, "-c", "from service.data.db import scripts_folder; print(scripts_folder())")
+    done = try_in(
+        installed, "-c", "from service.data.db import scripts_folder; print(scripts_folder())"
+    )
     assert done.stdout.strip() == str(installed / "service" / "migrations")
     assert (installed / "service" / "migrations" / "env.py").is_file()
 

@@ -20,7 +20,7 @@ from scrim.spec.schema import CategoricalColumn, Column, Schema
 from scrim.spec.two_level import LinkedSchema
 from service.data.media_types import CSV, PARQUET
 from service.data.storage import Storage, StoredContent
-from synth.models.released import COLUMNS, AnswerTable
+from synth.models.released import ANSWER_COLUMNS, AnswerTable
 from synth.run import FinishedRelease
 from synth.table import Chunk, write_csv, write_parquet
 from synth.table.linking import unlink
@@ -113,7 +113,7 @@ def rows_as_csv(schema: Schema, rows: Chunk) -> Iterator[bytes]:
 
 def answers_as_csv(answers: AnswerTable) -> Iterator[bytes]:
     """The answers as a CSV file that is safe to open in a spreadsheet."""
-    yield f"{','.join(COLUMNS)}\n".encode()
+    yield f"{','.join(ANSWER_COLUMNS)}\n".encode()
     for first in range(0, len(answers.items), _ROWS_AT_ONCE):
         buffer = io.StringIO()
         csv.writer(buffer, lineterminator="\n").writerows(
@@ -155,7 +155,7 @@ def _answers_as_parquet(answers: AnswerTable, folder: Path) -> Iterator[bytes]:
             for each in numbers
         ),
     ]
-    table = pa.table(columns, names=COLUMNS)
+    table = pa.table(columns, names=ANSWER_COLUMNS)
     return _by_way_of_a_file(lambda file: pq.write_table(table, file), folder)
 
 

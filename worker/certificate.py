@@ -16,11 +16,11 @@ from sqlalchemy import Engine, text
 
 from service.data.views import day_of
 from worker.artifacts import CSV_ESCAPING, Written
-from worker.orders import PublicRows, ReleaseJob
+from worker.jobs import PublicRows, ReleaseJob
 
-FORMAT = "scrim.certificate/1"
+CERTIFICATE_FORMAT = "scrim.certificate/1"
 
-_ENTRIES = text("""
+_CERTIFIED_ENTRIES = text("""
     SELECT kind, operation, units AS rho_units, payload ->> 'digest' AS digest FROM ledger.audit
     WHERE account = :population_id AND release_id = :release_id
         AND kind IN ('reserve', 'operation') ORDER BY seq
@@ -37,7 +37,7 @@ def ledger_entries(engine: Engine, population_id: UUID, release_id: UUID) -> lis
     """
     parameters = {"population_id": population_id, "release_id": release_id}
     with engine.connect() as connection:
-        return [dict(row) for row in connection.execute(_ENTRIES, parameters).mappings()]
+        return [dict(row) for row in connection.execute(_CERTIFIED_ENTRIES, parameters).mappings()]
 
 
 def complete(
@@ -50,7 +50,7 @@ def complete(
     """What the release says of itself, with what only the service knows."""
     return {
         **content,
-        "format": FORMAT,
+        "format": CERTIFICATE_FORMAT,
         "release_id": str(order.release_id),
         "dry_run": order.is_dry_run,
         "mechanism_choice": None if order.choice is None else order.choice.model_dump(mode="json"),

@@ -17,7 +17,7 @@ from service.data.datasets import object_prefix
 from service.data.storage import Storage
 from synth.table import Chunk, chunk_from_bytes, chunk_to_bytes
 
-CHUNK_BYTES = 2**23
+STORED_CHUNK_BYTES = 2**23
 """Smaller chunks are joined until they are about as large as this."""
 
 _MANIFEST = "manifest"
@@ -114,7 +114,7 @@ def joined(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
             continue
         waiting.append(chunk)
         size += added
-        if size >= CHUNK_BYTES:
+        if size >= STORED_CHUNK_BYTES:
             yield concatenated(waiting)
             waiting, size = [], 0
     if waiting:

@@ -25,7 +25,7 @@ from worker.lease import Lease
 from worker.problems import not_enough_memory
 
 MAX_MEMORY_FAILURES = 3
-LONGEST_PAUSE_SECONDS = 300.0
+LONGEST_DELAY_SECONDS = 300.0
 _WAITS_SECONDS = (1, 2, 4, 8, 16, 32, 64, 128)
 """Between the tries to write it down: in all about 4 minutes."""
 
@@ -92,4 +92,4 @@ def _leave(context: Context, release_id: UUID, lease: Lease, cause: Exception) -
 def _pause(settings: Settings, failures: int) -> timedelta:
     """Twice as long after each failure, up to a limit."""
     doublings = min(30, failures - 1)
-    return timedelta(seconds=min(LONGEST_PAUSE_SECONDS, settings.retry_seconds * 2**doublings))
+    return timedelta(seconds=min(LONGEST_DELAY_SECONDS, settings.retry_seconds * 2**doublings))

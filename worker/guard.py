@@ -32,9 +32,9 @@ from worker.lease import holder
 from worker.problems import time_limit
 
 LOOK_SECONDS = 0.5
-GRACE_SECONDS = 2.0
+TERM_SECONDS = 2.0
 """How long a job that is to be cancelled may go on, to end by itself."""
-_PIECE_BYTES = 2**16
+_PIPE_BYTES = 2**16
 
 _TO_CANCEL = text("""
     SELECT id FROM release
@@ -115,7 +115,7 @@ class JobGuard:
             now = self._now()
             if job.release_id in to_cancel and job.cancelled_since is None:
                 job.cancelled_since = now
-            if job.cancelled_since is not None and now - job.cancelled_since >= GRACE_SECONDS:
+            if job.cancelled_since is not None and now - job.cancelled_since >= TERM_SECONDS:
                 self._end(job, "cancelled")
             elif self._limit and now - job.started > self._limit:
                 self._end(job, "failed", error=time_limit(self._limit))
@@ -164,7 +164,7 @@ def watch(guard: JobGuard, context: Context, source: int) -> None:
         selector.register(source, selectors.EVENT_READ)
         while True:
             if selector.select(LOOK_SECONDS):
-                piece = os.read(source, _PIECE_BYTES)
+                piece = os.read(source, _PIPE_BYTES)
                 if not piece:
                     return
                 *lines, rest = (rest + piece).split(b"\n")

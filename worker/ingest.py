@@ -28,17 +28,17 @@ from synth.table.bytestream import stream_of
 from worker.chunks import ChunkStore
 from worker.crash import crash_at
 from worker.departure import leave_dataset
+from worker.encrypted_file import spooled
 from worker.errors import RESUMED, STOPPED, LeaseLost, OutOfMemory
 from worker.lease import DatasetLease, kept
 from worker.linking import store_linked
 from worker.memory import is_out_of_memory, limited_memory
 from worker.people import keep_bounded_rows, refuse_missing
-from worker.spool import spooled
 from worker.uploads import delete_uploads
 
 PARQUET_CELLS = 2**22
 """How many cells of a Parquet file are decoded at a time."""
-DAMAGED = "the stored upload is damaged; create another dataset and upload the file again"
+DAMAGED_UPLOAD = "the stored upload is damaged; create another dataset and upload the file again"
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def table_plans(schema: Schema | TwoLevelSchema, protection: Protection | None) 
     if protection is None or protection.unit == "row":
         return [TablePlan("rows", schema)]
     (owner,) = owners_in(schema)
-    return [TablePlan("rows", schema, owner, protection.rows)]
+    return [TablePlan("rows", schema, owner, protection.max_rows_per_unit)]
 
 
 def _individuals_plan(schema: TwoLevelSchema, protection: Protection | None) -> TablePlan:
@@ -113,7 +113,7 @@ def _individuals_plan(schema: TwoLevelSchema, protection: Protection | None) -> 
     if protection is None or protection.unit != "person":
         return TablePlan("individuals", alone, key, schema.max_group_size)
     (owner,) = owners_in(schema)
-    return TablePlan("individuals", alone, owner, protection.rows, group_key=key)
+    return TablePlan("individuals", alone, owner, protection.max_rows_per_unit, group_key=key)
 
 
 def _claim(context: Context, dataset_id: UUID) -> _IngestJob | None:
@@ -150,7 +150,7 @@ def _attempt(context: Context, order: _IngestJob, check: Callable[[], None]) -> 
     except TableError as error:
         return error.problem
     except Unreadable:
-        return DAMAGED
+        return DAMAGED_UPLOAD
     except Exception as error:
         if isinstance(error, STOPPED):
             raise

@@ -64,7 +64,7 @@ def _cut(rows: Chunk, key: str) -> Iterator[Chunk]:
     starts = starts_of_groups(rows[key])
     length = len(rows[key])
     # No fewer than make a chunk, so that it is not joined with the next one.
-    least = chunks.CHUNK_BYTES * length // max(1, bytes_of(rows)) + 1
+    least = chunks.STORED_CHUNK_BYTES * length // max(1, bytes_of(rows)) + 1
     # For each wanted cut the first group that starts there or later; several may find the same.
     found = np.searchsorted(starts, np.arange(least, length, least))
     ends = np.append(starts, length)[found]

@@ -11,7 +11,7 @@ from scrim.spec.two_level import LinkedSchema
 from service.data import releases
 from service.data.artifacts import read_artifact
 from service.data.context import Context
-from synth.models.released import COLUMNS, ReleasedModel
+from synth.models.released import ANSWER_COLUMNS, ReleasedModel
 from worker.artifacts import MODEL, rows_as_csv, with_numbered_groups
 
 MODELS_KEPT = 4
@@ -28,7 +28,7 @@ class ModelCache:
         """Answers to a workload, one for each query."""
         question = Question.model_validate_json(json.dumps({"workload": workload}))
         answers = self._model(release_id).answer(question.workload)
-        return [dict(zip(COLUMNS, line, strict=True)) for line in answers.lines()]
+        return [dict(zip(ANSWER_COLUMNS, line, strict=True)) for line in answers.lines()]
 
     def sample(self, release_id: UUID, rows: int) -> str:
         """Fresh rows as CSV, others at every call; individuals with their groups, if there are such."""

@@ -15,7 +15,7 @@ from scrim.spec.schema import Schema
 from synth.table import Chunk, Table, TableError, limit_rows
 from worker.chunks import ChunkStore
 
-ROWS_AT_ONCE = 2**23
+OWNERS_AT_ONCE = 2**23
 """Rows whose owners are compared at once; each takes some fifty bytes."""
 
 
@@ -42,7 +42,7 @@ def keep_bounded_rows(
             yield chunk
 
     stored = shelf.read(staged, shelf.write(staged, owned()))
-    shares = rows // ROWS_AT_ONCE + 1
+    shares = rows // OWNERS_AT_ONCE + 1
 
     def chosen() -> Iterator[Chunk]:
         for share in range(shares):

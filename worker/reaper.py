@@ -38,7 +38,7 @@ LEFTOVERS_EVERY_SECONDS = 3600.0
 """How often the storage is searched for leftovers: listing it takes a while."""
 DAY_SECONDS = 86400.0
 
-_WAITING = text("""
+_WAITING_RELEASES = text("""
     SELECT r.id, r.dry_run, r.cancel_requested, r.lost_attempts,
         r.state = 'running' AND r.rang_at <= r.turn_at AS is_interrupted
     FROM release AS r LEFT JOIN ledger.reservation AS v ON v.release_id = r.id
@@ -121,7 +121,7 @@ class Reaper:
 
     def _rescue(self) -> None:
         with self._context.transaction() as work:
-            found = work.session.execute(_WAITING, {"limit": AT_ONCE}).all()
+            found = work.session.execute(_WAITING_RELEASES, {"limit": AT_ONCE}).all()
             releases = [
                 row
                 for row in found

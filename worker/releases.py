@@ -31,10 +31,10 @@ from worker.attempts import count_attempts
 from worker.crash import crash_at
 from worker.departure import leave
 from worker.errors import OUTAGES, RESUMED, STOPPED, Cancelled, LeaseLost, OutOfMemory
+from worker.jobs import ReleaseJob, load_order
 from worker.journal import LedgerJournal
 from worker.lease import DryRunLease, Lease, ReleaseLease, kept
 from worker.memory import is_out_of_memory, limited_memory
-from worker.orders import ReleaseJob, load_order
 from worker.pretrained import StoredCache
 from worker.problems import problem
 from worker.reporting import Reporter

@@ -19,12 +19,12 @@ ESCAPED = rf"^'('*[{re.escape(FORMULA_STARTS)}])"
 """Matches an escaped text; its group is what is left of the match without the apostrophe."""
 
 _LIKE_A_FORMULA = re.compile(rf"'*[{re.escape(FORMULA_STARTS)}]")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_PLAIN_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def escaped(text: str) -> str:
     """A text that no spreadsheet takes for a formula; different texts stay different."""
-    if not _LIKE_A_FORMULA.match(text) or _NUMBER.fullmatch(text):
+    if not _LIKE_A_FORMULA.match(text) or _PLAIN_NUMBER.fullmatch(text):
         return text
     return "'" + text
 

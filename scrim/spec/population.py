@@ -36,14 +36,15 @@ class Protection(Spec):
         return self
 
     @property
-    def rows(self) -> int:
+    def max_rows_per_unit(self) -> int:
         """How many rows of a table one unit may own; sensitivities grow in proportion."""
         return self.max_rows_per_person or self.max_household_size or 1
 
     @property
     def row_count_sensitivity(self) -> int:
         """How far one unit moves the number of rows: M-1 under replace-one, else M (docs/privacy.md, 3)."""
-        return self.rows - 1 if self.relation == "replace_one" else self.rows
+        rows = self.max_rows_per_unit
+        return rows - 1 if self.relation == "replace_one" else rows
 
 
 class PartialProtection(Protection):
@@ -52,7 +53,7 @@ class PartialProtection(Protection):
     @property
     def row_count_sensitivity(self) -> int:
         """How far one unit moves the number of rows: from none to all, under either relation."""
-        return self.rows
+        return self.max_rows_per_unit
 
 
 class PopulationSpec(Protection):

@@ -82,7 +82,7 @@ class AskedRelease(Spec):
         return self
 
     @property
-    def rows(self) -> int | None:
+    def synthetic_rows(self) -> int | None:
         """How many synthetic rows are released; none by a mechanism that answers only."""
         return (self.outputs.rows or DEFAULT_ROWS) if self.mechanism.releases_rows else None
 

@@ -23,12 +23,12 @@ def of_partition(cells: int, protection: Protection) -> Sensitivity:
         # The only cell counts all rows: replacing a unit moves it by what the row count moves.
         only = protection.row_count_sensitivity
         return Sensitivity(l1=only, l2_squared=only**2, linf=only)
-    rows = protection.rows
+    rows = protection.max_rows_per_unit
     moved = 2 if protection.relation == "replace_one" else 1
     return Sensitivity(l1=moved * rows, l2_squared=moved * rows**2, linf=rows)
 
 
 def of_predicates(count: int, protection: Protection) -> Sensitivity:
     """Arbitrary predicates stacked: a row may satisfy all of them, under either relation."""
-    rows = protection.rows
+    rows = protection.max_rows_per_unit
     return Sensitivity(l1=count * rows, l2_squared=count * rows**2, linf=rows)

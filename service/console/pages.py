@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from scrim.spec.budget import UNITS_PER_RHO, epsilon_of_units
-from service.console.words import (
+from service.console.labels import (
     describe_column,
     describe_file,
     describe_item,
@@ -27,7 +27,7 @@ from service.data.errors import ProblemDocument
 _HERE = Path(__file__).parent
 _CODE = re.compile(r"`([^`]+)`")
 _STRONG = re.compile(r"\*\*([^*]+)\*\*")
-MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+STATIC_MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 def page(

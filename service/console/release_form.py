@@ -36,7 +36,7 @@ class ItemRow:
 
 
 @dataclass(frozen=True)
-class MechanismChoice:
+class FilledMechanism:
     """The chosen mechanism and its parameters as they are filled in."""
 
     entry: CatalogueEntry
@@ -82,12 +82,12 @@ def changed(form: Form, action: str) -> Form:
     return form.replacing("w", pairs)
 
 
-def mechanism_of(form: Form) -> MechanismChoice:
+def mechanism_of(form: Form) -> FilledMechanism:
     """The chosen mechanism, or the first one."""
     known = entries()
     entry = known.get(form.text("mechanism")) or next(iter(known.values()))
     fields = fields_of(entry.parameters, without=["name"])
-    return MechanismChoice(entry, filled(fields, form, "m."))
+    return FilledMechanism(entry, filled(fields, form, "m."))
 
 
 def body_of(form: Form) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from service.console.pages import page
 from service.data.errors import ProblemDocument
 from service.problems import answer_to
 
-HEADERS = {
+PAGE_HEADERS = {
     "Content-Security-Policy": "; ".join(
         (
             "default-src 'none'",
@@ -48,7 +48,7 @@ class ConsoleRoute(APIRoute):
                 response = await handle(request)
             except Exception as error:
                 response = explain(request, error)
-            response.headers.update(HEADERS)
+            response.headers.update(PAGE_HEADERS)
             # What one visitor saw is not for the next one at the same machine.
             response.headers.setdefault("Cache-Control", "no-store")
             return response

@@ -14,7 +14,7 @@ from service.console import (
     sign_in,
 )
 from service.console.access import AnyVisitor
-from service.console.pages import MEDIA_TYPES, environment, static_files
+from service.console.pages import STATIC_MEDIA_TYPES, environment, static_files
 from service.console.route import ConsoleRoute
 from service.data.errors import NotFound
 
@@ -48,7 +48,9 @@ def static(name: str) -> Response:
     if content is None:
         raise NotFound("there is no such file")
     ending = name[name.rindex(".") :]
-    return Response(content, media_type=MEDIA_TYPES[ending], headers={"Cache-Control": _A_YEAR})
+    return Response(
+        content, media_type=STATIC_MEDIA_TYPES[ending], headers={"Cache-Control": _A_YEAR}
+    )
 
 
 @elsewhere.get("/{rest:path}")

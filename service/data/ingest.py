@@ -29,7 +29,7 @@ _SETTLE = text("""
     UPDATE dataset SET state = :state, reason = :reason, lease_until = NULL
     WHERE id = :id AND state = 'ingesting' AND lease_epoch = :epoch
 """)
-_WAITING = text("""
+_WAITING_DATASETS = text("""
     SELECT id FROM dataset
     WHERE state = 'ingesting' AND lease_until IS NULL
         AND (resume_at IS NULL OR resume_at <= clock_timestamp())
@@ -67,7 +67,7 @@ def settle(
 
 def waiting(session: Session, *, limit: int) -> list[UUID]:
     """Datasets that wait for a worker, the oldest first: the reaper sends their messages again."""
-    return list(session.scalars(_WAITING, {"limit": limit}))
+    return list(session.scalars(_WAITING_DATASETS, {"limit": limit}))
 
 
 def lock_lost(session: Session, *, limit: int) -> Sequence[DatasetRow]:

@@ -49,8 +49,8 @@ def _select_shown() -> Select[Any]:
     ).join_from(population, account, account.c.population_id == population.c.id)
 
 
-_SHOWN = _select_shown()
-_SHOWN_ONE = _SHOWN.where(PopulationRow.__table__.c.id == bindparam("id"))
+_SHOWN_POPULATIONS = _select_shown()
+_SHOWN_POPULATION = _SHOWN_POPULATIONS.where(PopulationRow.__table__.c.id == bindparam("id"))
 
 
 def get(session: Session, population_id: UUID) -> PopulationRow:
@@ -63,7 +63,7 @@ def get(session: Session, population_id: UUID) -> PopulationRow:
 
 def shown(session: Session, population_id: UUID) -> ShownPopulation:
     """What is shown of one population; NotFound if there is none."""
-    row = session.execute(_SHOWN_ONE, {"id": population_id}).one_or_none()
+    row = session.execute(_SHOWN_POPULATION, {"id": population_id}).one_or_none()
     if row is None:
         raise NotFound("there is no such population")
     return ShownPopulation.of(row)
@@ -71,5 +71,5 @@ def shown(session: Session, population_id: UUID) -> ShownPopulation:
 
 def page(session: Session, paging: Paging) -> Sequence[ShownPopulation]:
     """A page of populations, the newest first."""
-    rows = session.execute(newest_first(_SHOWN, PopulationRow, paging))
+    rows = session.execute(newest_first(_SHOWN_POPULATIONS, PopulationRow, paging))
     return [ShownPopulation.of(row) for row in rows]

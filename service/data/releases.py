@@ -93,8 +93,8 @@ def _select_shown() -> Select[Any]:
     )
 
 
-_SHOWN = _select_shown()
-_SHOWN_ONE = _SHOWN.where(ReleaseRow.__table__.c.id == bindparam("id"))
+_SHOWN_RELEASES = _select_shown()
+_SHOWN_RELEASE = _SHOWN_RELEASES.where(ReleaseRow.__table__.c.id == bindparam("id"))
 
 
 def get(session: Session, release_id: UUID) -> ReleaseRow:
@@ -116,13 +116,13 @@ def lock(session: Session, release_id: UUID) -> ReleaseRow:
 
 def shown(session: Session, release_id: UUID) -> ShownRelease:
     """What is shown of one release; NotFound if there is none."""
-    row = session.execute(_SHOWN_ONE, {"id": release_id}).one_or_none()
+    row = session.execute(_SHOWN_RELEASE, {"id": release_id}).one_or_none()
     return _found(None if row is None else ShownRelease._make(row))
 
 
 def page(session: Session, paging: Paging, *, public_only: bool) -> Sequence[ShownRelease]:
     """A page of releases, or of those that `is_public`, the newest first."""
-    release, statement = ReleaseRow.__table__.c, _SHOWN
+    release, statement = ReleaseRow.__table__.c, _SHOWN_RELEASES
     if public_only:
         statement = statement.where(release.published, release.state == "succeeded")
     rows = session.execute(newest_first(statement, ReleaseRow, paging))

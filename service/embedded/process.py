@@ -18,7 +18,7 @@ from pathlib import Path
 from service.data import parent_death
 from service.embedded.errors import EmbeddedError, StartFailedError
 
-POLL_SECONDS = 0.01
+EXIT_POLL_SECONDS = 0.01
 LONGEST_LOG_BYTES = 10_000_000
 SHOWN_OUTPUT_BYTES = 2_000
 
@@ -139,7 +139,7 @@ class Child:
                 raise self._failure(f"ended with code {self.exit_code} before it was ready")
             if time.monotonic() > deadline:
                 raise self._failure(f"was not ready within {timeout:g} seconds")
-            time.sleep(POLL_SECONDS)
+            time.sleep(EXIT_POLL_SECONDS)
 
     def wait_until_done(self, *, timeout: float) -> None:
         """Return once it ended well; raise with its output otherwise."""
@@ -222,7 +222,7 @@ def wait_until(condition: Callable[[], bool], *, timeout: float, what: str) -> N
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what}: not within {timeout:g} seconds")
-        time.sleep(POLL_SECONDS)
+        time.sleep(EXIT_POLL_SECONDS)
 
 
 def at_exit(action: Callable[[], None]) -> Callable[[], None]:

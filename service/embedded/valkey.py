@@ -13,7 +13,7 @@ from service.embedded.folder import keep_secret, make_private_folder
 from service.embedded.process import Child
 from service.embedded.server import Server, server_environment
 
-ANSWER_SECONDS = 1
+PING_SECONDS = 1
 
 
 class ValkeyServer(Server):
@@ -81,7 +81,7 @@ class ValkeyServer(Server):
             host="127.0.0.1",
             port=port,
             password=self._password(),
-            socket_timeout=ANSWER_SECONDS,
+            socket_timeout=PING_SECONDS,
             retry=Retry(NoBackoff(), 0),
         )
         try:

@@ -31,7 +31,7 @@ def create(session: Session, body: PopulationSpec, attempt: Attempt) -> Populati
         population_id,
         unit=body.unit,
         relation=body.relation,
-        rows_per_unit=body.rows,
+        rows_per_unit=body.max_rows_per_unit,
         cap_units=cap_units,
         # The number as it was written, rounded down: a smaller delta promises more.
         delta_units=int(Fraction(repr(body.delta)) * _DELTA_UNITS),

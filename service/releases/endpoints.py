@@ -53,7 +53,7 @@ async def current_feed(request: Request) -> events.EventFeed:
 Feed = Annotated[events.EventFeed, Depends(current_feed)]
 
 _BYTES = {"content": {"*/*": {}}, "description": "The artifact's bytes"}
-_STREAM = {"content": {events.MEDIA_TYPE: {}}, "description": "Server-sent events"}
+_STREAM = {"content": {events.EVENTS_MEDIA_TYPE: {}}, "description": "Server-sent events"}
 _CSV = {"content": {"text/csv": {}}, "description": "The rows"}
 
 

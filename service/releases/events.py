@@ -25,8 +25,8 @@ from service.data.models import ReleaseEvent, ReleaseRow
 from service.data.progress import FINAL_STATES
 from service.data.views import day_of
 
-MEDIA_TYPE = "text/event-stream"
-HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+EVENTS_MEDIA_TYPE = "text/event-stream"
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 FINAL_ID = 1
 """Number of the only event that analysts get: the true one would tell how many came before it."""
 _KEEP_ALIVE_SECONDS = 15.0
@@ -157,7 +157,9 @@ class EventStream(StreamingResponse):
 
     def __init__(self, feed: EventFeed, release_id: UUID, *, key_id: UUID, after: int) -> None:
         super().__init__(
-            feed.follow(release_id, after=after), media_type=MEDIA_TYPE, headers=HEADERS
+            feed.follow(release_id, after=after),
+            media_type=EVENTS_MEDIA_TYPE,
+            headers=STREAM_HEADERS,
         )
         self._feed = feed
         self._key_id = key_id
@@ -175,7 +177,7 @@ def final_event(release: ReleaseRow, *, after: int) -> Response:
     if after < FINAL_ID:
         at = day_of(release.finished_at)
         content = _written(FINAL_ID, "state", {"state": release.state}, at)
-    return Response(content, media_type=MEDIA_TYPE, headers=HEADERS)
+    return Response(content, media_type=EVENTS_MEDIA_TYPE, headers=STREAM_HEADERS)
 
 
 def _is_last(state: str, events: Sequence[ReleaseEvent]) -> bool:

@@ -72,7 +72,7 @@ def _check_sample(
     with context.transaction() as work:
         release = _finished(find_visible(work.session, release_id, caller))
         schema = _subject(work.session, release).schema
-    if ReleaseSpec.model_validate(release.spec).rows is None:
+    if ReleaseSpec.model_validate(release.spec).synthetic_rows is None:
         raise SpecError("this release has answers only, and no model to draw rows from")
     if isinstance(schema, LinkedSchema) and wanted.rows * schema.max_group_size > MAX_SAMPLE_ROWS:
         message = (

@@ -14,8 +14,8 @@ from scrim.spec.workload.conditions import Condition, Conjunction, HasCode, InIn
 from synth.genetic.candidates import Candidates
 from synth.genetic.columns import Columns
 from synth.genetic.compiled import compiled
+from synth.genetic.query_counts import JOINS, LEAVES, QueryCounts, move
 from synth.genetic.ragged import Flags, Integers, fields_of, joined, starts
-from synth.genetic.tally import JOINS, LEAVES, QueryCounts, move
 
 
 class ConjunctionArrays(NamedTuple):

@@ -29,10 +29,10 @@ from synth.genetic.halfspaces import (
     count_in_halfspaces,
     new_halfspaces,
 )
-from synth.genetic.parts import MeasuredFeatures
+from synth.genetic.measured_features import MeasuredFeatures
+from synth.genetic.query_counts import QueryCounts, new_tally
 from synth.genetic.ragged import Floats, Integers
 from synth.genetic.tables import Tables, change_tables, count_in_tables, new_tables
-from synth.genetic.tally import QueryCounts, new_tally
 
 ROUNDING = 1 / 12
 """Variance of what rounding to whole rows leaves. Without it, counts that are known to a fraction of

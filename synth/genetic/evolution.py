@@ -18,9 +18,9 @@ from synth.genetic.conjunctions import ConjunctionArrays
 from synth.genetic.elites import Elites, cell_of, insert, succeed
 from synth.genetic.evaluation import Evaluation, keep, score
 from synth.genetic.halfspaces import HalfspaceArrays
+from synth.genetic.query_counts import QueryCounts
 from synth.genetic.ragged import Floats
 from synth.genetic.tables import Tables
-from synth.genetic.tally import QueryCounts
 
 
 def evolve(

@@ -10,8 +10,8 @@ from scrim.spec.schema import Attribute, CategoricalColumn
 from synth.genetic.candidates import Candidates
 from synth.genetic.columns import Columns
 from synth.genetic.compiled import compiled
+from synth.genetic.query_counts import JOINS, LEAVES, QueryCounts, move
 from synth.genetic.ragged import Floats, Integers, starts
-from synth.genetic.tally import JOINS, LEAVES, QueryCounts, move
 from synth.queries.features import PLACES, HalfspaceFeatures
 
 

@@ -31,10 +31,10 @@ from synth.genetic.columns import new_columns
 from synth.genetic.elites import new_elites
 from synth.genetic.evaluation import Evaluation, evaluate
 from synth.genetic.evolution import evolve
-from synth.genetic.parts import parts_of
+from synth.genetic.measured_features import parts_of
+from synth.genetic.query_counts import loss_of
 from synth.genetic.ragged import Floats
 from synth.genetic.start import follow_shares
-from synth.genetic.tally import loss_of
 from synth.queries import QuerySet
 from synth.table.chunk import Array
 

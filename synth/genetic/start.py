@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from scrim.spec.schema import Attribute, IntegerColumn, Schema
-from synth.genetic.parts import MeasuredFeatures
+from synth.genetic.measured_features import MeasuredFeatures
 from synth.genetic.ragged import Floats, Integers
 from synth.models.sampling import draw_systematically
 from synth.queries.reading import Reading

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from synth.genetic.candidates import Candidates
 from synth.genetic.columns import Columns
 from synth.genetic.compiled import compiled
+from synth.genetic.query_counts import JOINS, LEAVES, QueryCounts, move
 from synth.genetic.ragged import Integers, fields_of, joined, starts
-from synth.genetic.tally import JOINS, LEAVES, QueryCounts, move
 from synth.queries.reading import Reading
 
 Codes = NDArray[np.int32]

@@ -16,7 +16,7 @@ from synth.graphical.propagation import Beliefs, sum_to
 from synth.planning.memory import ELIMINATED_ENTRIES
 from synth.planning.triangulation import Attributes
 
-SMALLEST = 1e-300
+SMALLEST_PRODUCT = 1e-300
 """Keeps a cell that nothing is in from being divided by."""
 
 Table = tuple[Attributes, torch.Tensor]
@@ -127,7 +127,7 @@ class Elimination:
         names, table = self._from(clique, towards, query)
         axes = [size if name in kept else 1 for name, size in zip(names, table.shape, strict=True)]
         in_order = [kept.index(name) for name in names if name in kept]
-        message = names, table / shares.permute(in_order).reshape(axes).clamp_min(SMALLEST)
+        message = names, table / shares.permute(in_order).reshape(axes).clamp_min(SMALLEST_PRODUCT)
         # The first ones stay: they are about single attributes, which most queries share.
         if self._remembered + table.numel() <= self._limit:
             self._remembered += table.numel()

@@ -72,7 +72,7 @@ def adaptive_measurements(
         answers = learner.answer(candidates)
         chosen = job.door.select(
             candidates,
-            job.rows * answers,
+            job.estimated_rows * answers,
             budget=share.select,
             among=among,
             k=min(per_round, len(candidates.candidates(among))),
@@ -85,7 +85,7 @@ def adaptive_measurements(
         measurements += newest
         learner.update(measurements, newest)
         if isinstance(plan, AnnealedRounds):
-            change = job.rows * np.abs(learner.answer(candidates) - answers)
+            change = job.estimated_rows * np.abs(learner.answer(candidates) - answers)
             of_chosen = np.add.reduceat(change, candidates.candidates(among))[chosen]
             noise = [total_noise(m.sigma, m.query.size, noise_power) for m in newest]
             schedule.note(learnt=of_chosen.sum() > sum(noise))

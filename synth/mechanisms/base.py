@@ -42,9 +42,9 @@ class Job(Generic[PlanT]):
     """What is asked."""
     candidates: QuerySet
     """What may be measured."""
-    rows: int
+    estimated_rows: int
     """The number of rows (of groups, where rows are linked): public, or measured with noise."""
-    rows_sigma: float
+    estimated_rows_sigma: float
     """Standard deviation of that number; 0 where it is public."""
     plan: PlanT
     """How it spends its budget."""

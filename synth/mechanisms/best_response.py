@@ -20,7 +20,7 @@ from synth.models.support import Support
 from synth.queries import QuerySet
 from synth.queries.boxes import Box, box_of
 
-SEED = 0
+SOLVER_SEED = 0
 """Of the solver, and of what it may choose freely. It is public: it decides nothing about privacy."""
 SCALE = 1000
 """One critic in the whole numbers of an integer program."""
@@ -33,7 +33,7 @@ class BestResponses:
 
     def __init__(self, schema: Schema, queries: QuerySet, *, effort: float) -> None:
         """`effort`: most work spent on one record, in the solver's deterministic units."""
-        self.rng = np.random.default_rng(SEED)
+        self.rng = np.random.default_rng(SOLVER_SEED)
         self._schema = schema
         self._queries = queries
         self._effort = effort
@@ -103,7 +103,7 @@ class _Program:
         self._model.maximize(cp_model.LinearExpr.weighted_sum(self._terms, self._weights))
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
-        solver.parameters.random_seed = SEED
+        solver.parameters.random_seed = SOLVER_SEED
         solver.parameters.max_deterministic_time = effort
         status = solver.solve(self._model)
         if status == cp_model.UNKNOWN:  # out of work before the first record: any will do

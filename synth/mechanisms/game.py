@@ -29,7 +29,7 @@ def draw_critics(
     drawn = job.door.hedge_draw(
         job.candidates,
         past_answers,
-        rows=job.rows,
+        rows=job.estimated_rows,
         rate=_rate(job, job.plan.prices[turn], past),
         past=past,
         draws=job.plan.per_round,
@@ -48,5 +48,5 @@ def _rate(job: Job[Draws], price: int, past: int) -> float:
     """
     if past == 0:
         return 1.0  # nothing is regretted yet: all are equally likely at any rate, and cost nothing
-    unit = past * job.door.protection.rows / job.rows
+    unit = past * job.door.protection.max_rows_per_unit / job.estimated_rows
     return SAFETY * math.sqrt(2 * rho_of_units(price)) / unit

@@ -22,4 +22,6 @@ def run(job: Job[OneShot], spec: Gaussian) -> NoisyMarginals:
         counts = noisy.values.reshape(block.sizes).astype(float)
         measured.append(NoisyMarginal(block.attributes, counts, noisy.sigma))
     job.progress(len(blocks), len(blocks))
-    return NoisyMarginals(job.rows, job.rows_sigma, tuple(measured), spec.consistent)
+    return NoisyMarginals(
+        job.estimated_rows, job.estimated_rows_sigma, tuple(measured), spec.consistent
+    )

@@ -24,7 +24,7 @@ class GraphicalLearner:
         """Of the attributes that are asked about or measured."""
         names = (*job.queries.attributes, *job.candidates.attributes)
         self.model = GraphicalModel(job.domain.project(names), {})
-        self._rows = job.rows
+        self._rows = job.estimated_rows
         self._steps = steps
         self._room: dict[tuple[Attributes, int], bool] = {}
 

@@ -26,7 +26,7 @@ def run(job: Job[Rounds], spec: HierarchicalMwem) -> GroupTypes:
     """Learn weights of kinds of groups over the columns that are asked about or measured."""
     used = {*job.queries.attributes, *job.candidates.attributes}
     start = GroupTypes.uniform(as_linked(job.schema), used)
-    return mwem.taught(job, spec, GroupWeights(start, spec, job.rows))
+    return mwem.run_rounds(job, spec, GroupWeights(start, spec, job.estimated_rows))
 
 
 class GroupWeights(mwem.Reweighting[GroupTypes]):

@@ -38,10 +38,10 @@ def run(job: Job[Rounds], spec: Mwem) -> Histogram:
 
 def learn(job: Job[Rounds], spec: MultiplicativeWeightsSpec, start: Weights) -> Weights:
     """Reweight a distribution, of whichever kind, round by round; the last or the average one."""
-    return taught(job, spec, MultiplicativeWeights(start, spec, job.rows))
+    return run_rounds(job, spec, MultiplicativeWeights(start, spec, job.estimated_rows))
 
 
-def taught(
+def run_rounds(
     job: Job[Rounds], spec: MultiplicativeWeightsSpec, learner: "Reweighting[AnyWeights]"
 ) -> AnyWeights:
     """The learner's distribution after all rounds; the last or the average one."""

@@ -35,7 +35,7 @@ def run(job: Job[Rounds], spec: Pep) -> Histogram:
 
 def learn(job: Job[Rounds], spec: EntropyProjectionSpec, start: Weights) -> Weights:
     """Project a distribution, of whichever kind, onto more measurements in every round."""
-    learner = EntropyProjection(start, spec, job.rows)
+    learner = EntropyProjection(start, spec, job.estimated_rows)
     adaptive_measurements(job, spec, learner)
     return learner.distribution
 

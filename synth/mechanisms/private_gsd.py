@@ -45,7 +45,7 @@ class RowsLearner:
 
     def __init__(self, job: Job[OneShot | Rounds], spec: PrivateGsd) -> None:
         self._schema = job.schema
-        self._rows = job.rows
+        self._rows = job.estimated_rows
         self._search = GeneticSearch(
             job.schema,
             rows=spec.rows,

@@ -34,7 +34,7 @@ LOSS_OF_THE_TRUTH = 0.1507
 """The mean of max(|x| - BAND, 0)^2 for standard normal x."""
 PUBLIC_WEIGHT = 3.0
 """How many times as closely as the least noisy measurement a public count is met."""
-VISIBLE = 1.5
+VISIBLE_IN_A_FIT = 1.5
 """A cell whose value is beyond this many standard deviations is taken for more than noise."""
 
 
@@ -95,7 +95,7 @@ class NoiseBand:
         self._measured = measured
         # A fit bends towards the noise, once for every cell that it can see: by so much its loss is
         # below the truth's when it has learnt as much as there is to learn.
-        visible = (measured.values > VISIBLE * measured.noise).float().mean().item()
+        visible = (measured.values > VISIBLE_IN_A_FIT * measured.noise).float().mean().item()
         self._enough = stiffness * (1 - visible) * LOSS_OF_THE_TRUTH
         # The largest of m standard normal values is rarely beyond this.
         self._largest = NormalDist().inv_cdf(1 - 0.005 / len(measured.values))
@@ -140,7 +140,7 @@ class MixtureLearner:
     ) -> None:
         """`known`: attributes of which the generator knows something already, and keeps it."""
         self.generator = generator.to(job.device)
-        self.rows = job.rows
+        self.rows = job.estimated_rows
         self.device = job.device
         self._steps = spec.steps
         self._optimiser = new_optimiser(generator, spec.learning_rate)

@@ -82,7 +82,7 @@ class GeneratorPlayer:
 
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
         """Several turns against all measured critics: once measured, they can be played again."""
-        measured = FitTargets.of(measurements, self._job.rows, self._job.device)
+        measured = FitTargets.of(measurements, self._job.estimated_rows, self._job.device)
         with torch.no_grad():
             total = len(self._kept) * measured.answers(self._mixture())
         for _ in range(self._steps):

@@ -25,7 +25,7 @@ from synth.models.rows import Rows
 from synth.planning.spending import Rounds
 from synth.queries import QuerySet
 
-COPIES = 5
+ROW_COPIES = 5
 """How many rows of declared values stand for a relaxed one."""
 PATIENCE = 20
 """Steps without progress after which a temperature is left."""
@@ -37,7 +37,7 @@ def run(job: Job[Rounds], spec: RapPlusPlus) -> Rows:
     """Move rows, then give them declared values."""
     learner = RelaxedLearner(job, spec)
     adaptive_measurements(job, spec, learner)
-    return learner.table.harden(COPIES)
+    return learner.table.harden(ROW_COPIES)
 
 
 class RelaxedLearner:
@@ -45,13 +45,13 @@ class RelaxedLearner:
 
     def __init__(self, job: Job[Rounds], spec: RapPlusPlus) -> None:
         self.table = RelaxedTable(job.schema, spec.rows).to(job.device)
-        self._rows = job.rows
+        self._rows = job.estimated_rows
         self._device = job.device
         self._spec = spec
 
     def answer(self, queries: QuerySet) -> NDArray[np.float64]:
         """The answers of the rows with declared values: those are what will be released."""
-        return self.table.harden(COPIES).answer(queries).values
+        return self.table.harden(ROW_COPIES).answer(queries).values
 
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
         """Algorithm 3: from the softest sigmoids to the hardest."""

@@ -9,7 +9,7 @@ import torch
 
 from synth.models.base import WeightedModel
 
-SMALLEST = 1e-12
+SMALLEST_SHARE = 1e-12
 """Keeps targets away from 0, from which a multiplicative update never returns."""
 
 
@@ -31,9 +31,9 @@ def projection_factor(
     answers: torch.Tensor, values: torch.Tensor, violated: torch.Tensor
 ) -> torch.Tensor:
     """What each cell is multiplied by so that the violated cells meet their values."""
-    wanted = values.clamp(SMALLEST, 1 - SMALLEST).where(violated, values.new_zeros(()))
+    wanted = values.clamp(SMALLEST_SHARE, 1 - SMALLEST_SHARE).where(violated, values.new_zeros(()))
     mass, rest = wanted.sum(), answers.where(~violated, answers.new_zeros(())).sum()
     # Noisy values may add up to more than everything; the other cells keep a little.
-    wanted = wanted * ((1 - SMALLEST) / mass).clamp(max=1.0)
-    others = (1 - wanted.sum()) / rest.clamp(min=SMALLEST)
-    return (wanted / answers.clamp(min=SMALLEST**2)).where(violated, others)
+    wanted = wanted * ((1 - SMALLEST_SHARE) / mass).clamp(max=1.0)
+    others = (1 - wanted.sum()) / rest.clamp(min=SMALLEST_SHARE)
+    return (wanted / answers.clamp(min=SMALLEST_SHARE**2)).where(violated, others)

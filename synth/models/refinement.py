@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 ORDERS = (1, 2, 3)
 """Cross tables of so many attributes are brought nearer. The three limits hold for each of them."""
-MAX_CELLS = 2**22
-MAX_TABLES = 1200
+MAX_REFINED_CELLS = 2**22
+MAX_REFINED_TABLES = 1200
 MAX_COUNTED = 300_000_000
 """Tables times rows. Where there are more rows, their sampling error is small anyhow."""
 MAX_WORK = 250_000_000
@@ -144,7 +144,7 @@ def choose_tables(domain: Domain, rows: int) -> list[Marginal]:
     """The tables of each order among as many attributes, the smallest first, as the limits allow."""
     by_size = sorted(domain.names, key=lambda name: domain.size_of[name])
     sizes = [domain.size_of[name] for name in by_size]
-    max_tables = min(MAX_TABLES, MAX_COUNTED // rows)
+    max_tables = min(MAX_REFINED_TABLES, MAX_COUNTED // rows)
     chosen: list[tuple[str, ...]] = []
     for order in ORDERS:
         affordable = by_size[: _affordable(sizes, order, max_tables=max_tables)]
@@ -158,7 +158,7 @@ def _affordable(sizes: Sequence[int], order: int, *, max_tables: int) -> int:
     for attributes, size in enumerate(sizes):
         for k in range(order, 0, -1):
             cells[k] += size * cells[k - 1]
-        if cells[order] > MAX_CELLS or comb(attributes + 1, order) > max_tables:
+        if cells[order] > MAX_REFINED_CELLS or comb(attributes + 1, order) > max_tables:
             return attributes
     return len(sizes)
 

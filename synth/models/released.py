@@ -27,7 +27,7 @@ from synth.queries import QuerySet, compile_workload
 from synth.table import Chunk, draw_values
 from synth.table.linking import draw_groups
 
-FORMAT = "scrim.model/1"
+MODEL_FORMAT = "scrim.model/1"
 KINDS: dict[str, type[Model]] = {
     model.kind: model
     for model in (
@@ -43,7 +43,7 @@ KINDS: dict[str, type[Model]] = {
 }
 """Every model that can be saved, by the name it is saved under."""
 
-COLUMNS = ("item", "query", "fraction", "count", "standard_error", "count_standard_error")
+ANSWER_COLUMNS = ("item", "query", "fraction", "count", "standard_error", "count_standard_error")
 """Of a table of answers, in this order wherever it is written."""
 
 
@@ -82,7 +82,7 @@ class ReleasedModel:
     """A model with the schema that gives its codes meaning. It holds no private information."""
 
     schema: Schema
-    rows: int
+    estimated_rows: int
     """The number of rows (of groups, where rows are linked): public, or measured with noise."""
     model: Model
 
@@ -94,7 +94,7 @@ class ReleasedModel:
             items=[block.name for block in queries.blocks for _ in range(block.size)],
             queries=[label for block in queries.blocks for label in block.labels(self.schema)],
             fractions=answers.values / self._wholes(queries),
-            counts=answers.values * self.rows,
+            counts=answers.values * self.estimated_rows,
             standard_errors=answers.standard_errors,
             count_standard_errors=answers.count_standard_errors,
         )
@@ -129,7 +129,7 @@ class ReleasedModel:
 
     def to_bytes(self) -> bytes:
         """The model as a NumPy archive of plain arrays."""
-        about = {"format": FORMAT, "kind": self.model.kind, "rows": self.rows}
+        about = {"format": MODEL_FORMAT, "kind": self.model.kind, "rows": self.estimated_rows}
         about["schema"] = self.schema.model_dump(mode="json")
         buffer = BytesIO()
         arrays: dict[str, Any] = self.model.to_arrays()
@@ -142,7 +142,7 @@ class ReleasedModel:
         with np.load(BytesIO(data), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         about = json.loads(str(arrays.pop("about")))
-        if about["format"] != FORMAT:
+        if about["format"] != MODEL_FORMAT:
             raise ValueError(f"not a model of this version: {about['format']}")
         declared = LinkedSchema if "group_attributes" in about["schema"] else Schema
         schema = declared.model_validate_json(json.dumps(about["schema"]))

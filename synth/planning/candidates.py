@@ -96,7 +96,7 @@ def forecast(asked: list[MarginalBlock], measured: Below, setting: Setting) -> f
     share = rho_of_units(setting.units) / len(measured.names)
     sigma = math.sqrt(max(1, l2_squared) / (2 * share))
     cells = measured.queries / len(measured.names)
-    noise = NOISE_FACTOR * (sigma / setting.rows) ** NOISE_POWER * cells**CELL_POWER
+    noise = NOISE_FACTOR * (sigma / setting.expected_rows) ** NOISE_POWER * cells**CELL_POWER
     if order > 2:
         noise *= BEYOND_PAIRS
     return float(sum(missed) / len(asked) + noise)

@@ -20,7 +20,10 @@ def rounds_at(rate: float, per_round: int, setting: Setting) -> int:
 
     docs/privacy.md, section 4: rho = s eta^2 c^2 T(T-1)(2T-1) / (12 n^2).
     """
-    bought = rho_of_units(setting.units) * (setting.rows / (rate * setting.protection.rows)) ** 2
+    bought = (
+        rho_of_units(setting.units)
+        * (setting.expected_rows / (rate * setting.protection.max_rows_per_unit)) ** 2
+    )
     low, high = 2, MOST_ROUNDS
     while low < high:
         middle = (low + high + 1) // 2

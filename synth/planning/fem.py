@@ -20,7 +20,7 @@ def choose_measured(spec: Fem, setting: Setting) -> Sequence[Block]:
 
 def plan(spec: Fem, measured: Sequence[Block], setting: Setting) -> Draws:
     """Every selection gets an equal part."""
-    signal = setting.rows * math.sqrt(rho_of_units(setting.units))
+    signal = setting.expected_rows * math.sqrt(rho_of_units(setting.units))
     wanted = round(FEM_ROUNDS_PER_SIGNAL * math.sqrt(signal))
     rounds = spec.rounds or min(max(1, wanted), FEM_ROUNDS)
     return even_draws(rounds, spec.per_round, setting.units)

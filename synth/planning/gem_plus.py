@@ -10,7 +10,7 @@ from synth.planning.pace import Pace, columns_of, one_by_one, pace_of
 from synth.planning.rounds import plan_rounds
 from synth.planning.spending import Rounds, Setting
 
-MEASUREMENTS_PER_COLUMN = 8
+MEASUREMENTS_OF_MIXTURES = 8
 """Half of AIM's: every round measures several marginals."""
 
 
@@ -31,7 +31,7 @@ def pace(spec: GemPlus, measured: Sequence[Block], setting: Setting) -> Pace:
         measured,
         setting,
         default=Pace(rounds, per_round),
-        per_column=MEASUREMENTS_PER_COLUMN,
+        per_column=MEASUREMENTS_OF_MIXTURES,
     )
 
 

@@ -110,7 +110,7 @@ def _stands_out(spec: HierarchicalGem, setting: Setting) -> bool:
     for block in setting.asked:
         l2_squared = block.sensitivity(setting.schema, setting.protection).l2_squared
         sigma = math.sqrt(max(1, l2_squared) / (2 * rho))
-        ratios.append(setting.rows / block.size(setting.schema) / sigma)
+        ratios.append(setting.expected_rows / block.size(setting.schema) / sigma)
     return statistics.median(ratios) > STANDS_OUT
 
 

@@ -61,7 +61,7 @@ def worth_measuring(candidates: int, setting: Setting) -> int:
 
     The more, the larger the budget and the table, and the more there are to tell apart.
     """
-    signal = rho_of_units(setting.units) * (setting.rows / STUDIED_ROWS) ** 2
+    signal = rho_of_units(setting.units) * (setting.expected_rows / STUDIED_ROWS) ** 2
     return round(ROUNDS_AT_ONE_RHO * math.sqrt(math.sqrt(signal) * candidates / STUDIED_MARGINALS))
 
 

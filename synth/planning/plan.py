@@ -143,7 +143,7 @@ def plan(
 
 
 def _output_bytes(release: ReleaseSpec, schema: Schema, asked: list[Block]) -> int:
-    rows = 0 if release.rows is None else drawn_bytes(release.rows, schema)
+    rows = 0 if release.synthetic_rows is None else drawn_bytes(release.synthetic_rows, schema)
     answers = ANSWER_BYTES * queries_of(asked, schema) if release.outputs.answers else 0
     return rows + answers
 

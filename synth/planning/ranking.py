@@ -31,7 +31,7 @@ from synth.planning import generative_network
 from synth.planning.candidates import pairs_below
 from synth.planning.spending import Setting
 
-VISIBLE = 1.0
+VISIBLE_WHEN_MEASURED_ONCE = 1.0
 """How many times its noise an average cell of the pairs must hold for one measurement of everything to
 be better than rounds."""
 FEW_COLUMNS = 24
@@ -138,7 +138,7 @@ def visibility(setting: Setting) -> float | None:
     l2_squared = last.sensitivity(setting.schema, setting.protection).l2_squared
     sigma = math.sqrt(max(1, l2_squared) * len(pairs) / (2 * rho_of_units(setting.units)))
     cells = sum(pairs.values()) / len(pairs)
-    return setting.rows / cells / sigma
+    return setting.expected_rows / cells / sigma
 
 
 def _for_groups() -> list[Candidate]:
@@ -162,7 +162,7 @@ def _beside_public_data(without: list[Candidate], setting: Setting) -> list[Cand
         for each in without
     ]
     seen = visibility(setting)
-    if seen is not None and seen < VISIBLE:
+    if seen is not None and seen < VISIBLE_WHEN_MEASURED_ONCE:
         return [_reweighted(setting), _LEARNT, *without]
     return [_reweighted(setting), without[0], _LEARNT, *without[1:]]
 
@@ -171,7 +171,7 @@ def _reweighted(setting: Setting) -> Candidate:
     """Weights on public rows, after a look at whether they can fit; if that look can tell."""
     screen = Screen()
     paid = rho_of_units(setting.units) * screen.share
-    error = setting.protection.rows / math.sqrt(2 * paid) / setting.rows
+    error = setting.protection.max_rows_per_unit / math.sqrt(2 * paid) / setting.expected_rows
     return Candidate(
         PepPub(name="pep_pub", screen=screen),
         "weights on public rows that have every column left half of the mean error of anything without "
@@ -180,7 +180,7 @@ def _reweighted(setting: Setting) -> Candidate:
         refusal=None
         if error <= SCREENED * screen.max_error
         else f"a look at whether the public rows can fit would be off by {error:.2g} of the rows with this "
-        f"budget and {setting.rows:,} expected rows, too much to trust them",
+        f"budget and {setting.expected_rows:,} expected rows, too much to trust them",
     )
 
 
@@ -192,13 +192,16 @@ def _for_one_table(auto: Auto, setting: Setting) -> list[Candidate]:
         "if all pairs of columns below the workload were measured once, an average cell would hold "
         f"{_rounded(seen)} times its noise"
     )
-    if seen >= VISIBLE:
-        return [*_once_first(f"{fact}; from {VISIBLE:g} on, {_MEASURED_ONCE}"), *_BEHIND]
+    if seen >= VISIBLE_WHEN_MEASURED_ONCE:
+        return [
+            *_once_first(f"{fact}; from {VISIBLE_WHEN_MEASURED_ONCE:g} on, {_MEASURED_ONCE}"),
+            *_BEHIND,
+        ]
     if len(_columns_of(setting)) > FEW_COLUMNS and _is_all_noise(setting):
         return [*_single_columns_first(f"{fact}; {_SINGLE_COLUMNS}"), *_BEHIND]
     if auto.goal == "max_error":
         return [*_once_first(f"{fact}; {_FAINT_BUT_LARGEST}"), *_BEHIND]
-    return [*_rounds_first(f"{fact}; below {VISIBLE:g}", setting), *_BEHIND]
+    return [*_rounds_first(f"{fact}; below {VISIBLE_WHEN_MEASURED_ONCE:g}", setting), *_BEHIND]
 
 
 def _columns_of(setting: Setting) -> set[str]:

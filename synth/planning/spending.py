@@ -15,7 +15,7 @@ class Setting:
     protection: Protection
     units: int
     """The mechanism's budget, in units of 1e-12 rho."""
-    rows: int
+    expected_rows: int
     """About how many rows there are, as declared."""
     asked: Blocks
 

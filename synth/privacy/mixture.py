@@ -28,7 +28,7 @@ from synth.queries import Marginal, QuerySet
 
 GAP = FIXED_POINT // 8
 """How far apart the bounds may be at the end, in units of 1/FIXED_POINT of a row."""
-SHARES = 2**50
+WHOLE_SHARE = 2**50
 """The entries of y are whole multiples of 1/SHARES."""
 SWEEPS = 20
 """How often one round of projections goes over all marginals."""
@@ -173,10 +173,10 @@ class Search:
         norm = np.abs(shares).sum()
         if not 0 < norm < np.inf:
             return
-        whole = np.trunc(shares * (SHARES * (1 - 2.0**-30) / norm)).astype(np.int64)
+        whole = np.trunc(shares * (WHOLE_SHARE * (1 - 2.0**-30) / norm)).astype(np.int64)
         value = sum(int(y) * int(c) for y, c in zip(whole, self._true[self._cuts], strict=True))
         gain = int((self._matching.T @ whole).max())
-        self.lower = max(self.lower, FIXED_POINT * (value - self._rows * gain) // SHARES)
+        self.lower = max(self.lower, FIXED_POINT * (value - self._rows * gain) // WHOLE_SHARE)
 
     def _offer_weights(self, weights: Reals) -> Counts:
         """The upper bound of some w; returns its errors."""

@@ -23,7 +23,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 CELLS_AT_ONCE = 2**22
 """Rows times columns that are looked at together."""
-ROWS_AT_ONCE = 2**16
+SUMMED_AT_ONCE = 2**16
 """No more rows than this at once: they stay in the processor's caches."""
 WORTH_SORTING = 10
 """So many conjunctions for each column that they are about pay for sorting the rows."""
@@ -93,7 +93,7 @@ class ConjunctionSums:
 
     def of(self, columns: Columns, weights: Weights) -> Weights:
         """The sum of each conjunction, over categories as codes and numbers without any NaN."""
-        at_once = min(ROWS_AT_ONCE, CELLS_AT_ONCE // max(1, len(self._names)))
+        at_once = min(SUMMED_AT_ONCE, CELLS_AT_ONCE // max(1, len(self._names)))
 
         def sums(start: int) -> Weights:
             some = slice(start, start + at_once)

@@ -33,7 +33,7 @@ from synth.table.encoding import (
 )
 
 CHUNK_ROWS = 2**18
-BLOCK_BYTES = 4 * 2**20
+PARSED_BYTES = 4 * 2**20
 """How much of a file is parsed at a time; a row must fit into it."""
 HEADER_BYTES = 2**20
 _WRITTEN_CELLS = 2**20
@@ -154,7 +154,7 @@ def _open_reader(rows: BinaryIO, fields: int, positions: list[int], watch: _RowW
     return arrow_csv.open_csv(
         rows,
         read_options=arrow_csv.ReadOptions(
-            column_names=[str(position) for position in range(fields)], block_size=BLOCK_BYTES
+            column_names=[str(position) for position in range(fields)], block_size=PARSED_BYTES
         ),
         parse_options=arrow_csv.ParseOptions(
             newlines_in_values=True,
@@ -182,7 +182,7 @@ def _explain(message: str, watch: _RowWatch) -> str:
             "quote cells that contain commas or quotes"
         )
     if "straddling" in message:
-        limit = BLOCK_BYTES // 2**20
+        limit = PARSED_BYTES // 2**20
         return f"a row is larger than {limit} MiB, or a quoted cell is opened and never closed"
     return "the file cannot be parsed as CSV; separate cells by commas and quote them by RFC 4180"
 

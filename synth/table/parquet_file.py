@@ -17,7 +17,7 @@ from synth.table.bytestream import MAX_UNPACKED_BYTES, opened, refuse_unpacked
 from synth.table.cells import longest_text
 from synth.table.chunk import Chunk, TableError
 from synth.table.encoding import attribute_codec, codec_of, locate_columns
-from synth.table.parquet_pages import DAMAGED, ParquetPage, pages_of
+from synth.table.parquet_pages import DAMAGED_PARQUET, ParquetPage, pages_of
 
 Source = str | PathLike[str] | BinaryIO
 T = TypeVar("T")
@@ -34,7 +34,7 @@ BATCH_BYTES = 2**26
 """How much text is decoded at a time, where two pages of each column have less."""
 MAX_PAGES = 2**18
 """Most pages of the declared columns in one row group."""
-SCHEMA_KEY = b"scrim.schema"
+PARQUET_SCHEMA_KEY = b"scrim.schema"
 """Where a written file keeps its schema as JSON."""
 _BUFFER_BYTES = 2**20
 _TAIL_BYTES = 8
@@ -191,7 +191,7 @@ def _longest_of_dictionary(
     batch = next(probe.iter_batches(1, row_groups=[number], columns=[name]), None)
     sizes = [page for page in pages if page.is_dictionary]
     if batch is None or len(sizes) > 1:
-        raise TableError(DAMAGED)
+        raise TableError(DAMAGED_PARQUET)
     found = batch.column(name)
     if not pa.types.is_dictionary(found.type) or len(found.dictionary) < sizes[0].values:
         # The first page does not use it, so it is not known yet.
@@ -262,7 +262,7 @@ def _unless_damaged(step: Callable[[], T]) -> T:
     except _ARROW_FAULTS as error:
         if _is_the_systems(error):
             raise
-    raise TableError(DAMAGED)
+    raise TableError(DAMAGED_PARQUET)
 
 
 def _is_the_systems(error: Exception) -> bool:
@@ -276,7 +276,7 @@ def write_parquet(destination: Source, schema: Schema, chunks: Iterable[Chunk]) 
     """The chunks as a Parquet file of the released columns; missing is null."""
     codecs = [attribute_codec(column) for column in schema.attributes]
     fields = [(codec.column.name, codec.arrow_type) for codec in codecs]
-    metadata = {SCHEMA_KEY: schema.model_dump_json().encode()}
+    metadata = {PARQUET_SCHEMA_KEY: schema.model_dump_json().encode()}
     layout = pa.schema(fields, metadata=metadata)
     target = Path(destination) if isinstance(destination, str | PathLike) else destination
     with pq.ParquetWriter(target, layout) as writer:

@@ -13,7 +13,7 @@ from synth.table.chunk import TableError
 HEADER_BYTES = 2**20
 """Largest header of a page; writers leave out statistics that are longer than some kilobytes."""
 _USUAL_HEADER_BYTES = 2**12
-DAMAGED = "the file is not Parquet, or is damaged or encrypted; write and upload it again"
+DAMAGED_PARQUET = "the file is not Parquet, or is damaged or encrypted; write and upload it again"
 
 # Field numbers of `PageHeader` in parquet.thrift, and where each kind of page counts its values.
 _UNCOMPRESSED, _COMPRESSED = 2, 3
@@ -64,14 +64,14 @@ def _header(file: BinaryIO, start: int) -> tuple[dict[int, Any], int]:
             return reader.struct(), reader.position
         except EOFError:
             continue
-    raise TableError(DAMAGED)
+    raise TableError(DAMAGED_PARQUET)
 
 
 def _page(fields: dict[int, Any]) -> ParquetPage | None:
     """The page that a header describes; None for kinds that Arrow skips."""
     sizes = [fields.get(_UNCOMPRESSED), fields.get(_COMPRESSED)]
     if not all(isinstance(size, int) and size >= 0 for size in sizes):
-        raise TableError(DAMAGED)
+        raise TableError(DAMAGED_PARQUET)
     for kind, encoding in _ENCODING.items():
         about = fields.get(kind)
         if isinstance(about, dict):
@@ -81,7 +81,7 @@ def _page(fields: dict[int, Any]) -> ParquetPage | None:
             return ParquetPage(kind == _DICTIONARY, encoded, values, fields[_UNCOMPRESSED])
     else:
         return None
-    raise TableError(DAMAGED)
+    raise TableError(DAMAGED_PARQUET)
 
 
 class _CompactReader:
@@ -103,7 +103,7 @@ class _CompactReader:
 
     def _value(self, kind: int, depth: int) -> Any:
         if depth > _MAX_DEPTH:
-            raise TableError(DAMAGED)
+            raise TableError(DAMAGED_PARQUET)
         if kind in (_TRUE, _FALSE):
             return None
         if kind in _INTEGERS:
@@ -114,7 +114,7 @@ class _CompactReader:
             return self._skip_list(depth)
         sizes = {_BYTE: 1, _DOUBLE: 8}
         if kind != _BINARY and kind not in sizes:
-            raise TableError(DAMAGED)
+            raise TableError(DAMAGED_PARQUET)
         self._skip(self._varint() if kind == _BINARY else sizes[kind])
         return None
 
@@ -146,4 +146,4 @@ class _CompactReader:
             shift += 7
             if byte < 0x80:
                 return found
-        raise TableError(DAMAGED)
+        raise TableError(DAMAGED_PARQUET)

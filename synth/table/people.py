@@ -20,7 +20,7 @@ from synth.table.chunk import DIGEST, Array, Chunk
 
 Words = npt.NDArray[np.uint64]
 
-_ROWS_AT_ONCE = 2**22
+_RANKED_AT_ONCE = 2**22
 
 
 def choose_rows(
@@ -35,7 +35,7 @@ def choose_rows(
         return []
     kept = [np.zeros(len(rows), np.bool_) for rows in marks]
     # Sorting takes several times the memory of what it sorts, so a share of the people at a time.
-    shares = sum(map(len, marks)) // _ROWS_AT_ONCE + 1
+    shares = sum(map(len, marks)) // _RANKED_AT_ONCE + 1
     for share in range(shares):
         chosen = [rows[:, 0] % np.uint64(shares) == share for rows in marks]
         rows = [rows[mask] for rows, mask in zip(marks, chosen, strict=True)]

@@ -16,7 +16,7 @@ import pytest
 from scrim import Client
 from scrim.comparison import contains, read_answers, read_rows
 from scrim.demo import EPSILON, FILES
-from scrim.example import COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions
+from scrim.example import EXAMPLE_COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions
 from scrim.verify import verify
 from tests.e2e.support import SCRIM, Up, environment, is_alive, running, scratch
 from tests.fresh_noise import announce_noise
@@ -102,7 +102,7 @@ class TestFiles:
 
     def test_rows_are_as_many_as_asked(self, rows: list[dict[str, str]]) -> None:
         assert len(rows) == ROWS
-        assert list(rows[0]) == COLUMNS
+        assert list(rows[0]) == EXAMPLE_COLUMNS
 
     def test_every_value_is_in_its_range(self, rows: list[dict[str, str]]) -> None:
         for column in SCHEMA["columns"]:
@@ -188,7 +188,7 @@ class TestUpAgain:
             sample = auditor.releases.samples(release.id, 10)
         for name in FILES:
             assert (folder / name).read_bytes() == (demo.output / name).read_bytes()
-        assert {answer.item for answer in answers} == set(COLUMNS)
+        assert {answer.item for answer in answers} == set(EXAMPLE_COLUMNS)
         assert len(sample.splitlines()) == 11
 
 

@@ -29,7 +29,7 @@ MUTANTS = (
     Mutant(
         "the number of synthetic rows taken from the data",
         "synth/run.py",
-        "rows = model.sample(release.rows, seed)",
+        "rows = model.sample(release.synthetic_rows, seed)",
         "rows = model.sample(sum(len(next(iter(c.values()))) for c in table.chunks()), seed)",
         (f"{REPLAY}::test_the_same_draws_give_the_same_release[mwem-row-add_remove]",),
     ),

@@ -26,7 +26,7 @@ MUTANTS = (
     Mutant(
         "the number of rows treated as public",
         "scrim/spec/population.py",
-        'return self.rows - 1 if self.relation == "replace_one" else self.rows',
+        'return rows - 1 if self.relation == "replace_one" else rows',
         "return 0",
         (f"{OPERATION}[rows-row-add_remove]",),
     ),

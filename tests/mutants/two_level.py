@@ -47,7 +47,7 @@ MUTANTS = (
     Mutant(
         "one table alone: every unit is taken to own a row there",
         "scrim/spec/population.py",
-        "        return self.rows\n\n\nclass Population",
+        "        return self.max_rows_per_unit\n\n\nclass Population",
         "        return super().row_count_sensitivity\n\n\nclass Population",
         (f"{ALONE}[groups-replace_one]",),
     ),

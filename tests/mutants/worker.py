@@ -45,23 +45,23 @@ MUTANTS = (
     ),
     Mutant(
         "worker: the dataset is not compared with what was reserved for",
-        "worker/orders.py",
+        "worker/jobs.py",
         "        reserved.dataset_hash,\n",
         "        datasets.pinned_hash(dataset, public),\n",
         RESERVED,
     ),
     Mutant(
         "worker: the specification is not compared with what was reserved for",
-        "worker/orders.py",
+        "worker/jobs.py",
         "        reserved.spec_hash,\n",
         "        canonical_sha256(spec),\n",
         RESERVED,
     ),
     Mutant(
         "worker: the protected unit is not compared with the account's",
-        "worker/orders.py",
+        "worker/jobs.py",
         "        (account.unit, account.relation, account.rows_per_unit),\n",
-        "        (protection.unit, protection.relation, protection.rows),\n",
+        "        (protection.unit, protection.relation, protection.max_rows_per_unit),\n",
         RESERVED,
     ),
     Mutant(
@@ -80,7 +80,7 @@ MUTANTS = (
     ),
     Mutant(
         "worker: a dry run reads the private rows",
-        "worker/orders.py",
+        "worker/jobs.py",
         "shelf=None if release.dry_run else _open_shelf(context, dataset),",
         "shelf=_open_shelf(context, dataset),",
         (f"{RELEASES}::test_dry_run",),
@@ -88,8 +88,8 @@ MUTANTS = (
     Mutant(
         "worker: a person keeps one row more than is priced",
         "worker/ingest.py",
-        'TablePlan("rows", schema, owner, protection.rows)',
-        'TablePlan("rows", schema, owner, protection.rows + 1)',
+        'TablePlan("rows", schema, owner, protection.max_rows_per_unit)',
+        'TablePlan("rows", schema, owner, protection.max_rows_per_unit + 1)',
         (f"{INGEST}::test_people_keep_so_many_rows",),
     ),
     Mutant(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from scrim.comparison import ComparedShare, contains, read_answers, read_rows, table_with
-from scrim.demo import SHARES, UNPLANNED, release_body
-from scrim.example import COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions, write_example
+from scrim.demo import COMPARED_SHARES, UNPLANNED, release_body
+from scrim.example import EXAMPLE_COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions, write_example
 from scrim.records import Answer
 from scrim.spec.budget import UNITS_PER_RHO
 from scrim.spec.population import Protection
@@ -36,8 +36,8 @@ class TestExample:
 
     def test_it_is_large_enough(self, rows: list[dict[str, Any]]) -> None:
         assert len(rows) == ROWS == 20_000
-        assert len(COLUMNS) >= 12
-        assert all(list(row) == COLUMNS for row in rows)
+        assert len(EXAMPLE_COLUMNS) >= 12
+        assert all(list(row) == EXAMPLE_COLUMNS for row in rows)
 
     def test_every_value_is_declared(self, rows: list[dict[str, Any]]) -> None:
         for column in Schema.model_validate(SCHEMA).attributes:
@@ -66,11 +66,11 @@ class TestExample:
         schema = Schema.model_validate(SCHEMA)
         body = ReleaseRequest.model_validate(release_body("d1"))
         plan(body, schema, Protection(), UNITS_PER_RHO)
-        assert {name for question in QUESTIONS for name in question} == set(COLUMNS)
+        assert {name for question in QUESTIONS for name in question} == set(EXAMPLE_COLUMNS)
         assert math.prod(column.size for column in schema.attributes) < MOST_CELLS
 
     def test_each_shown_share_is_answered_by_a_released_table(self) -> None:
-        for share in SHARES:
+        for share in COMPARED_SHARES:
             assert any(set(share.columns) <= set(question) for question in QUESTIONS)
         assert not any(set(UNPLANNED.columns) <= set(question) for question in QUESTIONS)
 

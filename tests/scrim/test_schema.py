@@ -174,7 +174,7 @@ class TestCodeBooks:
         path.write_text(SMARTNOISE)
         imported = from_code_book(path, "smartnoise")
         assert [column.name for column in imported.schema.columns] == ["pid", "age"]
-        assert imported.protection is not None and imported.protection.rows == 3
+        assert imported.protection is not None and imported.protection.max_rows_per_unit == 3
 
     def test_csvw(self, tmp_path: Path) -> None:
         path = tmp_path / "metadata.json"

@@ -176,7 +176,7 @@ def test_a_certified_bound_covers_numbers(finished: Finished) -> None:
     assert done.rows is not None
     released = queries.count(Table(SCHEMA, [done.rows])) / 700
     # The bound is about counts of the rows against their measured number (docs/privacy.md, section 5).
-    largest = np.abs(released - queries.count(table()) / done.model.rows).max()
+    largest = np.abs(released - queries.count(table()) / done.model.estimated_rows).max()
     assert largest <= done.certificate["certified_max_error"]["alpha"]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from service.data.ledger import repository as ledger
 from tests.worker.support import Stack
-from worker.guard import GRACE_SECONDS, JobGuard
+from worker.guard import TERM_SECONDS, JobGuard
 from worker.lease import holder
 from worker.releases import run_release
 
@@ -74,7 +74,7 @@ def test_cancelled_jobs_get_a_moment_and_are_then_killed(
     stack.cancel(release)
     guard.look()
     assert stack.release(release)["state"] == "running" and worker.poll() is None
-    clock.now = GRACE_SECONDS
+    clock.now = TERM_SECONDS
     guard.look()
     assert stack.release(release)["state"] == "cancelled"
     assert worker.wait() == -signal.SIGKILL

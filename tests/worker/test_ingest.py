@@ -22,9 +22,9 @@ from synth.table import Chunk
 from tests.worker.support import OWNED_SCHEMA, SCHEMA, Stack, csv_rows
 from worker import chunks, people
 from worker.chunks import ChunkStore
+from worker.encrypted_file import BLOCK_BYTES, spooled
 from worker.ingest import ingest_dataset
 from worker.memory import HEADROOM_BYTES
-from worker.spool import BLOCK_BYTES, spooled
 
 PARQUET = "application/vnd.apache.parquet"
 WAITS = """

@@ -16,8 +16,8 @@ from tests.worker.support import Stack
 from worker import lease, releases, reporting
 from worker.artifacts import write_artifacts
 from worker.errors import Abandoned
+from worker.jobs import load_order
 from worker.journal import LedgerJournal
-from worker.orders import load_order
 from worker.releases import run_release
 
 pytestmark = pytest.mark.random

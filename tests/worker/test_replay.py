@@ -32,8 +32,8 @@ from tests.worker.support import Stack
 from tests.worker.test_ingest import state_of, stored
 from worker import reporting
 from worker.ingest import ingest_dataset
+from worker.jobs import ReleaseJob
 from worker.models import ModelCache
-from worker.orders import ReleaseJob
 from worker.releases import run_release
 
 # Whatever the noise is, the outcome is the same.

@@ -14,7 +14,7 @@ from scrim.spec.two_level import LinkedSchema
 from synth.table import Chunk, Table
 from synth.table.linking import starts_of_groups
 
-MAX_COLUMNS = 60
+MAX_CHARTS = 60
 """More than that many columns are not shown: the page must stay readable."""
 MAX_CATEGORIES = 10
 MAX_BINS = 24
@@ -22,7 +22,7 @@ INTERVALS = 20
 """Into how many intervals a number is cut whose own bins are none, or too many."""
 PAIR_ROWS = 100_000
 """Dependence is computed on at most that many rows, evenly spaced."""
-ROWS_AT_ONCE = 2**18
+CHARTED_AT_ONCE = 2**18
 
 Bars = NDArray[np.uint8]
 Number = IntegerColumn | RealColumn
@@ -67,7 +67,7 @@ class _Cells:
 
 def distributions(schema: Schema, rows: Chunk) -> list[Distribution]:
     """The distribution of each of the first columns; those of groups are counted in groups."""
-    shown = schema.attributes[:MAX_COLUMNS]
+    shown = schema.attributes[:MAX_CHARTS]
     if not isinstance(schema, LinkedSchema):
         return [_distribution(column, schema, rows[column.name]) for column in shown]
     of_groups, starts = set(schema.group_attributes), starts_of_groups(rows[schema.key])
@@ -137,8 +137,8 @@ def _distribution(
 def _numbers(column: Attribute, schema: Schema, values: NDArray[Any]) -> Iterator[NDArray[Any]]:
     """Stored values as numbers, categories as codes, in pieces."""
     alone = schema.model_copy(update={"columns": [column]})
-    starts = range(0, len(values), ROWS_AT_ONCE)
-    table = Table(alone, [{column.name: values[i : i + ROWS_AT_ONCE]} for i in starts])
+    starts = range(0, len(values), CHARTED_AT_ONCE)
+    table = Table(alone, [{column.name: values[i : i + CHARTED_AT_ONCE]} for i in starts])
     for _, numbers in table.read(codes=[], numbers=[column.name]):
         yield numbers[column.name]
 

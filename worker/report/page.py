@@ -18,7 +18,7 @@ from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload.bins import has_bin_for_each_number
 from synth.run import FinishedRelease
 from synth.table.linking import starts_of_groups
-from worker.report import svg, texts, words
+from worker.report import descriptions, svg, texts
 from worker.report.about import About
 from worker.report.balance import Balance
 from worker.report.columns import (
@@ -58,19 +58,19 @@ def render(release: FinishedRelease, about: About) -> bytes:
             about=about,
             style=Markup(style),
             style_digest=digest,
-            people=words.people(about.protection),
-            asked=words.asked(about.spec.workload, release.model.schema),
-            measure=words.asked(about.spec.mechanism.measure or [], release.model.schema),
+            people=descriptions.people(about.protection),
+            asked=descriptions.asked(about.spec.workload, release.model.schema),
+            measure=descriptions.asked(about.spec.mechanism.measure or [], release.model.schema),
             mechanism=about.spec.mechanism,
-            summary=words.summary(about.spec.mechanism),
-            parameters=words.parameters(about.spec.mechanism),
+            summary=descriptions.summary(about.spec.mechanism),
+            parameters=descriptions.parameters(about.spec.mechanism),
             certificate=release.certificate,
             reserved=reserved,
             epsilon_reserved=epsilon_of_units(reserved, about.delta),
             spent=spent,
             epsilon=epsilon_of_units(spent, about.delta),
             guesses=[(wrong, right_at_most(reserved, wrong)) for wrong in WRONG],
-            rows_found=release.model.rows,
+            rows_found=release.model.estimated_rows,
             rows_are="groups" if isinstance(release.model.schema, LinkedSchema) else "rows",
             operations=_operations(release.certificate["operations"]),
             account=_account(about, spent),

@@ -102,7 +102,7 @@ def _answers(model: ReleasedModel, measurements: Sequence[Measurement]) -> list[
     """The model's counts, as many for each measurement as it has values."""
     place = _places([measurement.query for measurement in measurements])
     queries = QuerySet(dict.fromkeys(block for block, _ in place))
-    counts = model.model.answer(queries).values * model.rows
+    counts = model.model.answer(queries).values * model.estimated_rows
     of_block = dict(zip(queries.blocks, queries.split(counts), strict=True))
     return [of_block[block][picked] for block, picked in place]
 

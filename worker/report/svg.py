@@ -22,7 +22,7 @@ NAME_CHARACTERS = 18
 LETTERS, SMALL_LETTERS = 11, 9
 """The size of letters, as the style sheet has it."""
 PLOT = 92
-LEVELS = 10
+SHADES = 10
 """How many shades a heat map has."""
 FEW = 12
 """Up to so many columns, a heat map has room for numbers."""
@@ -123,19 +123,19 @@ def heat_map(
     cell = 38 if number <= FEW else 22 if number <= 24 else 13
     letters = LETTERS if number <= 24 else SMALL_LETTERS
     margin = letters * 0.62 * NAME_CHARACTERS + 8
-    shades: list[list[str]] = [[] for _ in range(LEVELS + 1)]
+    shades: list[list[str]] = [[] for _ in range(SHADES + 1)]
     values = []
     for first, second, strength in strengths:
         is_whole = (first, second) in whole
-        level = min(LEVELS, round(strength * LEVELS))
+        level = min(SHADES, round(strength * SHADES))
         if number <= FEW and not is_whole:
-            level = min(level, LEVELS // 2)  # its number is written across square and paper
+            level = min(level, SHADES // 2)  # its number is written across square and paper
         gap = 1 if is_whole else math.ceil(cell / 3.5)
         x, y, side = margin + first * cell + gap, (second - 1) * cell + gap, cell - 2 * gap
         shades[level].append(f"M{_number(x)} {y}h{side}v{side}h-{side}z")
         if number <= FEW:
             middle, base = margin + (first + 0.5) * cell, (second - 0.5) * cell + 4
-            look = "c d" if level > LEVELS / 2 else "c"
+            look = "c d" if level > SHADES / 2 else "c"
             values.append(element("text", f"{strength:.2f}", x=middle, y=base, class_=look))
     marks = [
         element("path", d="".join(paths), class_=f"s{level}")

@@ -42,7 +42,7 @@ _EXTENSION = {
 }
 _INHERITED = ("datatype", "default", "null", "required", "separator")
 # Where the file is, how it is laid out and shown, and bounds that ours never exceed.
-_IGNORED = {
+_IGNORED_OF_TABLES = {
     "@context",
     "@id",
     "@type",
@@ -70,14 +70,14 @@ _IGNORED = {
     "url",
     "valueUrl",
 }
-_KNOWN = {
+_KNOWN_OF_TABLES = {
     "columns",
     "maxContributions",
     "privacyUnit",
     "tables",
     "tableSchema",
     *_INHERITED,
-    *_IGNORED,
+    *_IGNORED_OF_TABLES,
 }
 
 
@@ -91,7 +91,7 @@ def from_csvw_eo(document: Fields | str, *, booleans: Booleans = ("false", "true
     schema = terms_of(table.get("tableSchema"), "tableSchema")
     # The drafts put the table's terms on the table or on its schema.
     about = {**group, **schema, **table}
-    refuse_unknown(about, _KNOWN, "the table")
+    refuse_unknown(about, _KNOWN_OF_TABLES, "the table")
     above = {
         term: node[term] for node in (group, table, schema) for term in _INHERITED if term in node
     }

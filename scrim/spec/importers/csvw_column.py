@@ -56,7 +56,7 @@ _EXCLUSIVE = ("minExclusive", "maxExclusive")
 _KEYS = ("keyValues", "publicKeys", "publicPartitions")
 
 # Presentation, hints for dummy data, and bounds on single groups, which ours never exceed.
-_IGNORED = {
+_IGNORED_OF_COLUMNS = {
     "@id",
     "@type",
     "aboutUrl",
@@ -84,7 +84,7 @@ _IGNORED = {
     "valueMap",
     "valueUrl",
 }
-_KNOWN = {
+_KNOWN_OF_COLUMNS = {
     "datatype",
     "default",
     "invariantPublicKeys",
@@ -102,7 +102,7 @@ _KNOWN = {
     *_LOWER,
     *_UPPER,
     *_KEYS,
-    *_IGNORED,
+    *_IGNORED_OF_COLUMNS,
 }
 _KNOWN_OF_DATATYPE = {
     "@id",
@@ -117,7 +117,7 @@ _KNOWN_OF_DATATYPE = {
     *_EXCLUSIVE,
 }
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_CSVW_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _LITERALS = r"([^\\.*+?\[\](){}^$]*)"
 _ALTERNATIVES = re.compile(rf"{_LITERALS}|\^?\((?:\?:)?{_LITERALS}\)\$?")
 
@@ -125,7 +125,7 @@ _ALTERNATIVES = re.compile(rf"{_LITERALS}|\^?\((?:\?:)?{_LITERALS}\)\$?")
 def convert_column(name: str, fields: Fields, booleans: Booleans) -> Fields | None:
     """The declaration of one column; none where the file does not hold it or it must not leave."""
     what = f"column {name!r}"
-    refuse_unknown(fields, _KNOWN, what)
+    refuse_unknown(fields, _KNOWN_OF_COLUMNS, what)
     if any(read_flag(fields, f, what=what, default=False) for f in ("virtual", "suppressOutput")):
         return None
     datatype = _datatype(what, fields)
@@ -178,7 +178,7 @@ def _check_null(what: str, fields: Fields, *, as_text: bool) -> None:
     """Cells that stand for missing: here empty ones, and what is no number among numbers."""
     given = fields.get("null")
     for text in [given] if isinstance(given, str | None) else read_list(given, f"{what}: null"):
-        if text and (as_text or not isinstance(text, str) or _NUMBER.fullmatch(text)):
+        if text and (as_text or not isinstance(text, str) or _CSVW_NUMBER.fullmatch(text)):
             raise SpecError(f"{what}: leave missing cells empty in the file, and drop null")
 
 
@@ -291,6 +291,6 @@ def _interval(what: str, partition: Fields, *, whole: bool) -> tuple[float, floa
 
 def _number(value: Any, what: str, *, whole: bool) -> float:
     """A number, which CSVW may write as text."""
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
+    if isinstance(value, str) and _CSVW_NUMBER.fullmatch(value):
         value = float(value)
     return read_whole(value, what) if whole else read_number(value, what)

@@ -125,7 +125,7 @@ def _moved_by_people(kinds: int, protection: Protection) -> Sensitivity:
 
 def _moved_by_each(protection: Protection, *, cells: int) -> Sensitivity:
     """Each row that a person owns may move so many cells by one."""
-    rows = protection.rows
+    rows = protection.max_rows_per_unit
     return Sensitivity(l1=cells * rows, l2_squared=cells * rows**2, linf=rows)
 
 

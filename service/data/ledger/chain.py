@@ -24,7 +24,7 @@ GENESIS = bytes(32)
 _BATCH = 1000
 
 # Digests of outcomes are taken by the database: they can be large, and only rows are in doubt.
-_ENTRIES = text("""
+_CHAINED_ENTRIES = text("""
     SELECT a.seq, a.at, a.kind, a.release_id, a.operation, a.units, a.payload::text AS payload,
            a.previous_hash, a.hash,
            o.kind AS operation_kind, o.scale, o.price_units, o.asked::text AS asked,
@@ -171,7 +171,7 @@ def _verify(connection: Connection, population_id: UUID) -> ChainReport:
     fault = None
     try:
         with connection.execute(
-            _ENTRIES, parameters, execution_options={"yield_per": _BATCH}
+            _CHAINED_ENTRIES, parameters, execution_options={"yield_per": _BATCH}
         ) as entries:
             for entry in entries:
                 replay.add(entry)

@@ -222,7 +222,7 @@ def test_broken_json_is_not_repeated() -> None:
 )
 def test_what_one_unit_moves(fields: dict[str, Any], rows: int, row_count: int) -> None:
     protection = Protection.model_validate(fields)
-    assert (protection.rows, protection.row_count_sensitivity) == (rows, row_count)
+    assert (protection.max_rows_per_unit, protection.row_count_sensitivity) == (rows, row_count)
 
 
 @pytest.mark.parametrize(

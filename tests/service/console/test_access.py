@@ -10,7 +10,7 @@ import pytest
 from fastapi.routing import APIRoute
 from sqlalchemy import select, update
 
-from service.console.route import HEADERS
+from service.console.route import PAGE_HEADERS
 from service.console.routes import PARTS
 from service.console.sessions import COOKIE
 from service.data.db import open_engine
@@ -271,12 +271,12 @@ class TestHeaders:
     )
     def test_every_page_is_careful(self, everybody: Visitor, path: str) -> None:
         answer = everybody.http.get(path)
-        for name, value in HEADERS.items():
+        for name, value in PAGE_HEADERS.items():
             assert answer.headers[name] == value
         assert answer.headers["cache-control"] == "no-store"
 
     def test_scripts_and_styles_are_files_of_ours(self, everybody: Visitor) -> None:
-        policy = HEADERS["Content-Security-Policy"]
+        policy = PAGE_HEADERS["Content-Security-Policy"]
         assert "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy
         text = everybody.get("/populations").text

@@ -14,13 +14,13 @@ from scrim.spec.workload import WorkloadItem
 from service.console import release_form, schema_form
 from service.console.fields import fields_of, filled, shown, values_of
 from service.console.forms import Form, number, parsed_json, repeat_key
-from service.console.pages import amount, epsilon, fixed, size
-from service.console.words import (
+from service.console.labels import (
     describe_column,
     describe_item,
     describe_settings,
     describe_workload,
 )
+from service.console.pages import amount, epsilon, fixed, size
 from service.data.errors import IdempotencyKeyReused, Invalid, ProblemDocument
 
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=1, max_size=12)

@@ -11,7 +11,7 @@ from scrim.spec.schema import Schema
 from scrim.spec.workload import BinaryTree, Halfspaces, Marginals, Prefixes, Ranges, WorkloadItem
 from synth.genetic.candidates import Candidates, new_candidates
 from synth.genetic.evaluation import Evaluation, evaluate, keep, score
-from synth.genetic.parts import parts_of
+from synth.genetic.measured_features import parts_of
 from synth.queries import QuerySet, compile_workload
 from synth.table import Table, store_numbers
 

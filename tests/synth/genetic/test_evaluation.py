@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 
 from scrim.spec.workload.conditions import HasCode, InInterval, IsMissing
 from synth.genetic.evaluation import Evaluation, evaluate
-from synth.genetic.parts import MeasuredFeatures, parts_of
-from synth.genetic.tally import loss_of
+from synth.genetic.measured_features import MeasuredFeatures, parts_of
+from synth.genetic.query_counts import loss_of
 from synth.queries import QuerySet
 from synth.queries.features import Contribution, HalfspaceFeatures
 from tests.synth.genetic.problems import (

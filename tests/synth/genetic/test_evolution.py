@@ -8,7 +8,7 @@ from synth.genetic.candidates import new_candidates
 from synth.genetic.elites import Elites, cell_of, new_elites
 from synth.genetic.evaluation import Evaluation
 from synth.genetic.evolution import evolve
-from synth.genetic.tally import loss_of
+from synth.genetic.query_counts import loss_of
 from tests.synth.genetic.problems import Floats, new_problem, random_rows
 
 

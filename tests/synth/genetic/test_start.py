@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scrim.spec.schema import IntegerColumn, RealColumn
-from synth.genetic.parts import MeasuredFeatures
+from synth.genetic.measured_features import MeasuredFeatures
 from synth.genetic.start import follow_shares, measured_shares
 from synth.queries.reading import Reading
 from tests.synth.genetic.problems import SCHEMA, Floats, random_rows

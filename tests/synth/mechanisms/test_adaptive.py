@@ -52,8 +52,8 @@ def job(candidates: Sequence[Block], journal: MemoryJournal) -> Job:
         domain=Domain.of(SCHEMA),
         queries=compile_blocks(ASKED, SCHEMA),
         candidates=compile_blocks(candidates, SCHEMA),
-        rows=ROWS,
-        rows_sigma=0.0,
+        estimated_rows=ROWS,
+        estimated_rows_sigma=0.0,
         plan=ANNEALED,
         progress=lambda done, total: None,
     )

@@ -82,7 +82,7 @@ def test_every_draw_costs_what_was_planned_whatever_number_of_rows_was_measured(
     for past in {1, rounds // 2, rounds - 1} - {0}:
         rate = _rate(Asked(rows, protection), planned.prices[past], past)  # type: ignore[arg-type]
         sampler = noise.gumbel_draws(
-            past * protection.rows * FIXED_POINT, rows * FIXED_POINT / rate, per_round
+            past * protection.max_rows_per_unit * FIXED_POINT, rows * FIXED_POINT / rate, per_round
         )
         assert sampler.price <= per_round * planned.prices[past]
         assert sampler.price >= per_round * (planned.prices[past] - 1) * (1 - 1e-5)
@@ -116,7 +116,7 @@ def test_prices_follow_from_the_definition(name: str, protection: Protection) ->
     for turn, operation in enumerate(hedged):
         past = 1 if name == "fem" else turn
         scale = operation.scale / FIXED_POINT
-        moved = past and past * protection.rows + 2 / FIXED_POINT
+        moved = past and past * protection.max_rows_per_unit + 2 / FIXED_POINT
         assert rho_of_units(operation.price) == pytest.approx(
             3 * moved**2 / (2 * scale**2), rel=1e-9
         )

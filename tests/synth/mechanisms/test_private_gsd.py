@@ -112,8 +112,8 @@ def release(
         domain=Domain.of(SCHEMA),
         queries=queries,
         candidates=queries,
-        rows=TABLE_ROWS,
-        rows_sigma=0.0,
+        estimated_rows=TABLE_ROWS,
+        estimated_rows_sigma=0.0,
         plan=plan,
         progress=lambda *report: reports.append(report),
     )
@@ -167,8 +167,8 @@ class TestRun:
             domain=DOMAIN,
             queries=QuerySet([A]),
             candidates=QuerySet([A]),
-            rows=ROWS,
-            rows_sigma=0.0,
+            estimated_rows=ROWS,
+            estimated_rows_sigma=0.0,
             plan=ADAPTIVE,
             progress=lambda done, total: None,
         )

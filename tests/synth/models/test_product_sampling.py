@@ -195,4 +195,4 @@ def test_tables_fit_into_memory_and_time(sizes: list[int], rows: int, numbers: l
         chosen = [table for table in tables if len(table.attributes) == order]
         assert len(chosen) == number
         assert number * rows <= refinement.MAX_COUNTED
-        assert sum(table.size for table in chosen) <= refinement.MAX_CELLS
+        assert sum(table.size for table in chosen) <= refinement.MAX_REFINED_CELLS

@@ -147,15 +147,15 @@ def outputs(
     rows_of = PUBLIC_ROWS.get(mechanism["name"])
     public = None if rows_of is None else coded_table(SCHEMA, rows_of)
     asked = expand(spec.workload, schema)
-    setting = Setting(schema, protection, UNITS, rows=4, asked=asked)
+    setting = Setting(schema, protection, UNITS, expected_rows=4, asked=asked)
     job = Job(
         door=vault,
         schema=schema,
         domain=domain_of(schema),
         queries=queries,
         candidates=queries,
-        rows=4,
-        rows_sigma=0.0,
+        estimated_rows=4,
+        estimated_rows_sigma=0.0,
         plan=planner_of(spec.mechanism).plan(spec.mechanism, asked, setting),
         progress=lambda done, total: None,
         public=public,

@@ -165,7 +165,7 @@ def test_no_neighbour_moves_it_by_more_than_its_price_covers(
         for rows in combinations_with_replacement(CELLS, n)
         for neighbour in neighbours(rows, protection)
     )
-    covered = protection.rows * FIXED_POINT
+    covered = protection.max_rows_per_unit * FIXED_POINT
     assert recorder.l2_squared == (covered + GAP) ** 2
     assert covered - GAP <= largest <= covered + GAP
 

@@ -63,7 +63,7 @@ CASES = [
 
 def neighbours(protection: Protection) -> tuple[Table, Table]:
     """The rows of one unit come, or those of another take their place; they are as many as may be."""
-    own = [[1, 2, 3]] * protection.rows
+    own = [[1, 2, 3]] * protection.max_rows_per_unit
     replaced = 0 if protection.relation == "add_remove" else 1
     return coded_table(SCHEMA, ROWS), coded_table(SCHEMA, [*ROWS[replaced:], *own])
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scrim.spec.schema import Schema
 from synth.table.chunk import Chunk, TableError
 from synth.table.encoding import draw_values
-from synth.table.parquet_file import SCHEMA_KEY, read_parquet, write_parquet
+from synth.table.parquet_file import PARQUET_SCHEMA_KEY, read_parquet, write_parquet
 from tests.synth.table.strategies import (
     CANARY,
     assert_no_canary,
@@ -71,7 +71,7 @@ def test_a_written_file_has_types_nulls_and_its_schema(tmp_path: Path) -> None:
     table = pq.read_table(path)
     assert table.schema.field("age").type == pa.int64()
     assert table.to_pydict() == {"sex": ["1", "2", None, "other"], "age": [3, None, None, 99]}
-    assert Schema.model_validate_json(table.schema.metadata[SCHEMA_KEY]) == PERSON
+    assert Schema.model_validate_json(table.schema.metadata[PARQUET_SCHEMA_KEY]) == PERSON
 
 
 def test_columns_are_found_by_name_and_others_ignored(tmp_path: Path) -> None:

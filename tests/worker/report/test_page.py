@@ -109,7 +109,7 @@ def test_it_says_who_is_protected(protection: Protection) -> None:
     text = Page(render(made_release(SCHEMA, spec), about(spec, protection))).text
     assert f"one {protection.unit}" in text
     assert ("replaced by another" in text) == (protection.relation == "replace_one")
-    assert (f"up to {protection.rows}." in text) == (protection.unit != "row")
+    assert (f"up to {protection.max_rows_per_unit}." in text) == (protection.unit != "row")
 
 
 def test_what_was_bought_is_shown() -> None:
@@ -313,7 +313,7 @@ def test_many_rows_are_counted_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -
     spec = release({"name": "mwem"})
     made = replace(made_release(SCHEMA, spec), rows=drawn_rows(SCHEMA, 1000))
     whole = render(made, about(spec))
-    monkeypatch.setattr("worker.report.columns.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("worker.report.columns.CHARTED_AT_ONCE", 7)
     assert render(made, about(spec)) == whole
     monkeypatch.setattr("worker.report.columns.PAIR_ROWS", 300)
     assert "Computed on 250 of the rows" in Page(render(made, about(spec))).text

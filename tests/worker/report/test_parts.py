@@ -21,9 +21,9 @@ from synth.table import Chunk, store_numbers
 from tests.support import coded_schema, coded_table, random_rows
 from worker.report import texts
 from worker.report.columns import MAX_CATEGORIES, cramers_v, distributions
+from worker.report.descriptions import item_in_words, parameters
 from worker.report.guarantee import WRONG, right_at_most
 from worker.report.residuals import SHOWN, columns_of, measured_pairs, residuals
-from worker.report.words import item_in_words, parameters
 
 MANY = [f"v{i}" for i in range(30)]
 SCHEMA = Schema.model_validate(

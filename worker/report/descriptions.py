@@ -170,7 +170,7 @@ class People:
 
 def people(protection: Protection) -> People:
     """The unit and the relation, in plain words."""
-    rows = protection.rows
+    rows = protection.max_rows_per_unit
     one, unit, owned, bound = {
         "row": (
             "one row",

@@ -168,7 +168,7 @@ def _require_reserved(
         spec.budget.units(population.delta),
         population.id,
         dataset.population_id,
-        (protection.unit, protection.relation, protection.rows),
+        (protection.unit, protection.relation, protection.max_rows_per_unit),
     )
     wanted = (
         reserved.dataset_hash,
