@@ -4,7 +4,7 @@ import json
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -16,8 +16,19 @@ import redis
 import requests
 import schemathesis
 from schemathesis import Case, Config, GenerationMode
-from schemathesis.checks import ignored_auth, positive_data_acceptance, unsupported_method
+from schemathesis.checks import (
+    ignored_auth,
+    load_all_checks,
+    positive_data_acceptance,
+    unsupported_method,
+)
 from schemathesis.core.parameters import ParameterLocation
+from schemathesis.generation.hypothesis.builder import (
+    HypothesisTestConfig,
+    HypothesisTestMode,
+    create_test,
+)
+from schemathesis.schemas import APIOperation
 
 from service.app import create_app
 from service.data.config import Settings
@@ -60,7 +71,6 @@ OPERATIONS = [
     for method, operation in operations.items()
 ]
 schemathesis.serializer.alias([uploads.GZIP, uploads.PARQUET], "application/octet-stream")
-RANDOM_ONLY = {"phases": {"coverage": {"enabled": False}}}
 # A list that is longer than documented may make the body larger than any may be.
 REFUSED = [
     "400",
@@ -89,17 +99,31 @@ def with_few_mechanisms(document: dict[str, Any]) -> dict[str, Any]:
     return smaller
 
 
-# What is systematically wrong with a release is thousands of requests. A preview has the same body.
-described = schemathesis.openapi.from_dict(
-    with_few_mechanisms(DOCUMENT),
-    config=Config.from_dict(
-        {"operations": [{"include-path": "/v1/releases/preview", **RANDOM_ONLY}], **TOO_LARGE}
-    ),
+DESCRIBED = schemathesis.openapi.from_dict(
+    with_few_mechanisms(DOCUMENT), config=Config.from_dict(TOO_LARGE)
 )
-# Random requests only: what is systematically wrong with a body does not matter without a key.
-sketched = schemathesis.openapi.from_dict(
-    DOCUMENT, config=Config.from_dict({**RANDOM_ONLY, **TOO_LARGE})
+SKETCHED = schemathesis.openapi.from_dict(DOCUMENT, config=Config.from_dict(TOO_LARGE))
+each_operation = pytest.mark.parametrize(
+    ("path", "method"),
+    [pytest.param(path, method, id=f"{method.upper()} {path}") for method, path, _ in OPERATIONS],
 )
+
+
+def send_requests(
+    operation: APIOperation, send: Callable[[Case], None], *, random: int, systematic: bool
+) -> None:
+    """Make requests for an operation and send each: as documented, and wrong in one way.
+
+    The decorator `parametrize` of schemathesis makes the requests of all operations when tests are
+    collected, which takes seconds in every process.
+    """
+    modes = [HypothesisTestMode.EXAMPLES, HypothesisTestMode.FUZZING]
+    if systematic:
+        modes.append(HypothesisTestMode.COVERAGE)
+    project = operation.schema.config
+    config = HypothesisTestConfig(project, modes, settings=examples(random))
+    load_all_checks()
+    create_test(operation=operation, test_func=send, config=config)()
 
 
 @dataclass(frozen=True)
@@ -181,20 +205,27 @@ def world(postgres_server: PostgresServer, valkey_server: ValkeyServer) -> Itera
             yield World(api, session, api.new_key(*SCOPES), real)
 
 
-@described.parametrize()
-@examples(6)
-def test_answers_are_as_documented(case: Case, world: World) -> None:
-    if world.has_time_for(case):
-        world.ask(case, key=world.key)
+@each_operation
+def test_answers_are_as_documented(path: str, method: str, world: World) -> None:
+    def send(case: Case) -> None:
+        if world.has_time_for(case):
+            world.ask(case, key=world.key)
+
+    # What is systematically wrong with a release is thousands of requests. A preview has the same body.
+    systematic = path != "/v1/releases/preview"
+    send_requests(DESCRIBED[path][method], send, random=6, systematic=systematic)
 
 
-@sketched.parametrize()
-@examples(3)
-def test_without_a_key_nothing_is_told(case: Case, world: World) -> None:
-    answer = world.ask(case, key=None)
-    if case.operation.path not in NEEDS_NO_KEY:
-        # 422: a body that is not JSON is refused before anybody asks who sent it.
-        assert answer.status_code in {401, 404, 405, 422}
+@each_operation
+def test_without_a_key_nothing_is_told(path: str, method: str, world: World) -> None:
+    def send(case: Case) -> None:
+        answer = world.ask(case, key=None)
+        if path not in NEEDS_NO_KEY:
+            # 422: a body that is not JSON is refused before its key is checked.
+            assert answer.status_code in {401, 404, 405, 422}
+
+    # What is systematically wrong with a body does not matter without a key.
+    send_requests(SKETCHED[path][method], send, random=3, systematic=False)
 
 
 def test_nothing_went_wrong_inside(world: World) -> None:
