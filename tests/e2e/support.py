@@ -14,7 +14,7 @@ import httpx
 import psutil
 
 from scrim import Client
-from scrim.stack import find_free_port
+from scrim.stack import find_free_port, stack_command
 from tests.patience import PATIENCE
 
 SCRIM = (sys.executable, "-m", "scrim.cli")
@@ -40,15 +40,29 @@ class Up:
         self.data_dir = data_dir
         self.port = find_free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self._settings = settings
+        self.process: subprocess.Popen[str]
+
+    def start(self) -> None:
+        """Run the command, and return once the service is ready."""
         self.process = subprocess.Popen(
-            [*SCRIM, "up", "--data-dir", str(data_dir), "--port", str(self.port)],
-            env=environment(**settings),
+            [*SCRIM, "up", "--data-dir", str(self.data_dir), "--port", str(self.port)],
+            env=environment(**self._settings),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
         )
+        wait_until(lambda: self.is_ready() or self.process.poll() is not None, seconds=PATIENCE)
+        assert self.process.poll() is None, self.process.communicate()
+
+    def kill(self) -> str:
+        """Kill the main process and wait for the end of all others; returns what was printed."""
+        everything = self.processes()
+        self.process.kill()
+        wait_until(lambda: not any(map(is_alive, everything)), seconds=PATIENCE)
+        return self.process.communicate(timeout=PATIENCE)[0]
 
     def is_ready(self) -> bool:
         """Whether the service says that it is ready."""
@@ -88,13 +102,35 @@ def running(data_dir: Path, **settings: str) -> Iterator[Up]:
     """A stack that is ready; whatever happens, nothing of it stays."""
     up = Up(data_dir, settings)
     try:
-        wait_until(lambda: up.is_ready() or up.process.poll() is not None, seconds=PATIENCE)
-        assert up.process.poll() is None, up.process.communicate()
+        up.start()
         yield up
     finally:
         if up.process.poll() is None:
             up.process.terminate()
         up.process.communicate(timeout=PATIENCE)
+
+
+def try_to_start(data_dir: Path, port: int, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Try to start a stack that should not start."""
+    return subprocess.run(
+        stack_command(data_dir, port),
+        env=environment(**settings),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+
+
+def run_beside(data_dir: Path, *command: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run a command beside the servers of a folder, without the rest of the stack."""
+    beside = (sys.executable, "-m", "service.embedded", "run", "--data-dir", str(data_dir), "--")
+    return subprocess.run(
+        [*beside, *command],
+        env=environment(**settings),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
 
 
 def is_alive(process: psutil.Process) -> bool:

@@ -1,7 +1,9 @@
 """`scrim demo` as a user runs it, and `scrim up` on the folder that it leaves behind."""
 
 import signal
+import stat
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,18 +14,32 @@ from typing import Any
 
 import psutil
 import pytest
+from sqlalchemy import make_url
 
 from scrim import Client
 from scrim.comparison import contains, read_answers, read_rows
 from scrim.demo import EPSILON, FILES
 from scrim.example import EXAMPLE_COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions
+from scrim.stack import find_free_port
 from scrim.verify import verify
-from tests.e2e.support import SCRIM, Up, environment, is_alive, running, scratch
+from service.data.db import APP_ROLE
+from tests.e2e.support import (
+    SCRIM,
+    Up,
+    environment,
+    is_alive,
+    run_beside,
+    running,
+    scratch,
+    try_to_start,
+    wait_until,
+)
 from tests.fresh_noise import announce_noise
 from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.random]
 
+SECRETS = ("master.key", "signing.key", "database.password", "admin.key")
 LARGEST_DISTANCE = 0.2
 """Total variation of the worst question. In 108 runs: mean 0.028, standard deviation 0.006, largest 0.062,
 because a table is not measured in one run of 15. Exponential tails fitted above 0.026, 0.03 and 0.035 exceed
@@ -57,6 +73,16 @@ def demo() -> Iterator[Demo]:
     """One run, in a folder of its own."""
     with scratch() as folder:
         yield run_in(folder)
+
+
+@pytest.fixture(scope="module")
+def stack(demo: Demo) -> Iterator[Up]:
+    """`scrim up` on the folder of the demo; in the end it is interrupted."""
+    with running(demo.data_dir) as up:
+        yield up
+        code, printed = up.interrupt()
+        assert code == 0, printed
+        assert "First admin key" not in printed
 
 
 def run_in(folder: Path) -> Demo:
@@ -173,30 +199,93 @@ class TestWords:
         assert "scrim_" not in demo.printed
 
 
-class TestUpAgain:
-    def test_everything_is_there_after_another_start(self, demo: Demo, tmp_path: Path) -> None:
-        with running(demo.data_dir) as up:
-            self.find_everything(up, demo, tmp_path)
-            code, printed = up.interrupt()
-            assert code == 0, printed
-            assert "First admin key" not in printed
+class TestUp:
+    def test_secrets_are_for_the_owner_alone(self, stack: Up) -> None:
+        for name in SECRETS:
+            assert stat.S_IMODE((stack.data_dir / name).stat().st_mode) == 0o600
+        assert stat.S_IMODE(stack.data_dir.stat().st_mode) == 0o700
 
-    def find_everything(self, up: Up, demo: Demo, folder: Path) -> None:
-        with up.admin() as admin:
-            key = admin.keys.create("auditor", ["curator", "analyst"]).key
-        with Client(up.url, key) as auditor:
-            (population,) = auditor.populations.list()
-            assert 0 < population.budget.rho_spent < population.budget.rho_cap
-            (release,) = auditor.releases.list()
-            assert auditor.populations.verify_ledger(population.id).ok
-            assert [dataset.state for dataset in auditor.datasets.list()] == ["ready"]
-            auditor.releases.download(release.id, folder)
-            answers = auditor.releases.answers(release.id, [{"type": "marginals", "k": 1}])
-            sample = auditor.releases.samples(release.id, 10)
-        for name in FILES:
-            assert (folder / name).read_bytes() == (demo.output / name).read_bytes()
-        assert {answer.item for answer in answers} == set(EXAMPLE_COLUMNS)
-        assert len(sample.splitlines()) == 11
+    def test_the_service_runs_as_the_application_role(self, stack: Up) -> None:
+        settings = stack.child("service", "serve").environ()
+        assert make_url(settings["SCRIM_DATABASE_URL"]).username == APP_ROLE
+        assert "SCRIM_MIGRATION_URL" not in settings
+
+    def test_no_secret_is_among_the_arguments(self, stack: Up) -> None:
+        secrets = [(stack.data_dir / name).read_text().strip() for name in SECRETS]
+        for process in stack.processes():
+            arguments = " ".join(process.cmdline())
+            assert not any(secret in arguments for secret in secrets)
+
+    @pytest.mark.parametrize("words", [("service", "serve"), ("worker", "jobs")])
+    def test_a_child_that_dies_comes_back(self, stack: Up, words: tuple[str, str]) -> None:
+        killed = stack.child(*words)
+        killed.kill()
+        wait_until(lambda: not is_alive(killed), seconds=PATIENCE)
+
+        def is_back() -> bool:
+            try:
+                return stack.child(*words).pid != killed.pid and stack.is_ready()
+            except LookupError:
+                return False
+
+        wait_until(is_back, seconds=PATIENCE)
+
+    def test_a_second_stack_in_the_same_folder_is_refused(self, stack: Up) -> None:
+        refused = try_to_start(stack.data_dir, stack.port)
+        assert refused.returncode == 1
+        assert "is in use by another process" in refused.stderr
+
+    def test_a_port_that_is_taken_is_refused(self, stack: Up, tmp_path: Path) -> None:
+        refused = try_to_start(tmp_path / "data", stack.port)
+        assert refused.returncode == 1
+        assert f"Port {stack.port} cannot be used" in refused.stderr
+
+    def test_everything_is_there(self, stack: Up, demo: Demo, tmp_path: Path) -> None:
+        find_everything(stack, demo, tmp_path)
+
+    def test_a_killed_stack_leaves_nothing_and_starts_again(
+        self, stack: Up, demo: Demo, tmp_path: Path
+    ) -> None:
+        assert "First admin key" not in stack.kill()
+        run_commands_beside_the_servers_alone(stack.data_dir)
+        refuse_to_invent_a_master_key(stack.data_dir)
+        stack.start()
+        find_everything(stack, demo, tmp_path)
+        assert "in use by another process" in run_beside(stack.data_dir, "true").stderr
+
+
+def find_everything(up: Up, demo: Demo, folder: Path) -> None:
+    with up.admin() as admin:
+        key = admin.keys.create("auditor", ["curator", "analyst"]).key
+    with Client(up.url, key) as auditor:
+        (population,) = auditor.populations.list()
+        assert 0 < population.budget.rho_spent < population.budget.rho_cap
+        (release,) = auditor.releases.list()
+        assert auditor.populations.verify_ledger(population.id).ok
+        assert [dataset.state for dataset in auditor.datasets.list()] == ["ready"]
+        auditor.releases.download(release.id, folder)
+        answers = auditor.releases.answers(release.id, [{"type": "marginals", "k": 1}])
+        sample = auditor.releases.samples(release.id, 10)
+    for name in FILES:
+        assert (folder / name).read_bytes() == (demo.output / name).read_bytes()
+    assert {answer.item for answer in answers} == set(EXAMPLE_COLUMNS)
+    assert len(sample.splitlines()) == 11
+
+
+def run_commands_beside_the_servers_alone(data_dir: Path) -> None:
+    anchored = run_beside(data_dir, sys.executable, "-m", "service", "reanchor")
+    assert (anchored.returncode, anchored.stderr) == (0, "")
+    assert "nothing to do" in anchored.stdout
+    assert run_beside(data_dir, "sh", "-c", "exit 7").returncode == 7
+
+
+def refuse_to_invent_a_master_key(data_dir: Path) -> None:
+    elsewhere = (data_dir / "master.key").rename(data_dir / "elsewhere")
+    refused = try_to_start(data_dir, find_free_port())
+    assert refused.returncode == 1
+    assert "restore it from a backup" in refused.stderr
+    assert not (data_dir / "master.key").exists()
+    elsewhere.rename(data_dir / "master.key")
 
 
 def test_ctrl_c_ends_the_demo_and_its_stack(tmp_path: Path) -> None:
