@@ -67,7 +67,7 @@ class Columns(NamedTuple):
 def new_columns(schema: Schema, cuts: Mapping[str, set[float]]) -> Columns:
     """The attributes of a schema, the numeric ones cut as told."""
     attributes = schema.attributes
-    ranges = np.array([_range_of(column) for column in attributes])
+    ranges = np.array([_range_of(column) for column in attributes], np.float64)
     lower, upper, first, steps, scale = np.ascontiguousarray(ranges.T)
     is_category = np.array([isinstance(column, CategoricalColumn) for column in attributes])
     nullable = np.array([column.nullable for column in attributes])

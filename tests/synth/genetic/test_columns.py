@@ -102,3 +102,10 @@ class TestPlaces:
         found = np.zeros(values.shape, np.int64)
         place_compiled(columns, values, found)
         np.testing.assert_array_equal(found, columns.places(values))
+
+
+def test_categories_alone_have_the_types_of_all_columns() -> None:
+    """Compiled code is compiled once for each combination of types, which takes seconds."""
+    categories = Schema(columns=[EXTREMES.attributes[-1]])
+    types = [[part.dtype for part in new_columns(each, {})] for each in (categories, SCHEMA)]
+    assert types[0] == types[1]
