@@ -97,7 +97,7 @@ soak: setup ## kill parts, wipe the broker, fill the disk and squeeze memory dur
 check: setup ## lint, types and the dependency rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports
 
 format: setup ## format the code

@@ -29,3 +29,12 @@ settings.load_profile("repeatable")
 def pytest_configure(config: pytest.Config) -> None:
     """Watch for privacy noise in tests that do not declare it."""
     config.pluginmanager.register(FreshNoise())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of whole stacks first.
+
+    A process of `pytest -n` that has nothing left to do takes over the last tests of another. If those
+    share a stack, each process starts one.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("e2e") is None)
