@@ -14,7 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).parent.parent
-CHOSEN = "(random or statistical or hypothesis) and not (slow or audit or documents or browser)"
+CHOSEN = "(random or statistical or hypothesis) and not (slow or audit or documents or wheels or browser)"
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal")
 OPTIONS = ("-p", "no:cacheprovider", "--hypothesis-profile", "searching", "-m", CHOSEN)
 NOTHING_FAILED, SOMETHING_FAILED = 0, 1

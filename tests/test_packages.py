@@ -15,7 +15,7 @@ SERVER_FOLDERS = {"migrations": "service/migrations"} | {
     name: name for name in ("service", "synth", "worker")
 }
 NOT_IN_THE_WHEEL = {"LICENSE", "README.md", "pyproject.toml"}
-HEAVY = {"celery", "fastapi", "numpy", "opendp", "pyarrow", "sqlalchemy", "torch"}
+HEAVY = {"fastapi", "numpy", "opendp", "pyarrow", "sqlalchemy", "torch"}
 
 
 @pytest.fixture(scope="module")

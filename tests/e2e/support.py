@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -36,17 +36,20 @@ def scratch() -> Iterator[Path]:
 class Up:
     """`scrim up` in a data folder."""
 
-    def __init__(self, data_dir: Path, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, data_dir: Path, settings: Mapping[str, str], *, scrim: Sequence[str]
+    ) -> None:
         self.data_dir = data_dir
         self.port = find_free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._settings = settings
+        self._scrim = scrim
         self.process: subprocess.Popen[str]
 
     def start(self) -> None:
         """Run the command, and return once the service is ready."""
         self.process = subprocess.Popen(
-            [*SCRIM, "up", "--data-dir", str(self.data_dir), "--port", str(self.port)],
+            [*self._scrim, "up", "--data-dir", str(self.data_dir), "--port", str(self.port)],
             env=environment(**self._settings),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -98,9 +101,9 @@ class Up:
 
 
 @contextmanager
-def running(data_dir: Path, **settings: str) -> Iterator[Up]:
-    """A stack that is ready; whatever happens, nothing of it stays."""
-    up = Up(data_dir, settings)
+def running(data_dir: Path, scrim: Sequence[str] = SCRIM, **settings: str) -> Iterator[Up]:
+    """Start a stack, wait until it is ready, and stop all of it in the end."""
+    up = Up(data_dir, settings, scrim=scrim)
     try:
         up.start()
         yield up
