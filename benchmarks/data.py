@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.importers import from_mbi_domain
+from scrim.importers import from_mbi_domain
 from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.table import Chunk, Table, read_csv

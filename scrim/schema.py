@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from scrim.errors import UnusableInput
 from scrim.frames import Frame, require
+from scrim.importers import Imported, from_csvw_eo, from_mbi_domain, from_smartnoise
 from scrim.samples import read_sample
 from scrim.spec.errors import SpecError
-from scrim.spec.importers import Imported, from_csvw_eo, from_mbi_domain, from_smartnoise
 from scrim.spec.schema import Schema
 
 CodeBook = Literal["csvw", "smartnoise", "mbi"]

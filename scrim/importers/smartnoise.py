@@ -6,8 +6,7 @@ options and, under `columns`, its columns, which may also list their categories.
 
 from typing import Any
 
-from scrim.spec.errors import SpecError
-from scrim.spec.importers.declaration import (
+from scrim.importers.declaration import (
     Booleans,
     Fields,
     Imported,
@@ -20,6 +19,7 @@ from scrim.spec.importers.declaration import (
     read_whole,
     refuse_unknown,
 )
+from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 
 # How a query is run, or a bound that is enforced here anyway: none of them changes a schema.

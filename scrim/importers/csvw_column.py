@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from scrim.spec.errors import SpecError
-from scrim.spec.importers.declaration import (
+from scrim.importers.declaration import (
     Booleans,
     Fields,
     read_fields,
@@ -17,6 +16,7 @@ from scrim.spec.importers.declaration import (
     read_whole,
     refuse_unknown,
 )
+from scrim.spec.errors import SpecError
 
 _WHOLE = {
     "integer",

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from scrim.importers.declaration import Fields, declare, parse_json, read_whole
 from scrim.spec.errors import SpecError
-from scrim.spec.importers.declaration import Fields, declare, parse_json, read_whole
 from scrim.spec.schema import MAX_CODES, Schema
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrim.importers import from_csvw_eo
 from scrim.spec.errors import SpecError
-from scrim.spec.importers import from_csvw_eo
 from scrim.spec.population import Protection
 from scrim.spec.schema import CategoricalColumn, Schema
 

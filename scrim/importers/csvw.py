@@ -10,9 +10,8 @@ laid out (`dialect`) is not part of a schema.
 import re
 from typing import Any
 
-from scrim.spec.errors import SpecError
-from scrim.spec.importers.csvw_column import convert_column
-from scrim.spec.importers.declaration import (
+from scrim.importers.csvw_column import convert_column
+from scrim.importers.declaration import (
     Booleans,
     Fields,
     Imported,
@@ -25,6 +24,7 @@ from scrim.spec.importers.declaration import (
     read_whole,
     refuse_unknown,
 )
+from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 
 _OURS = re.compile(

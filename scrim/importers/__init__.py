@@ -5,9 +5,9 @@ with a SpecError that names the column and the remedy. Fields that cannot change
 means, such as performance hints, are ignored.
 """
 
-from scrim.spec.importers.csvw import from_csvw_eo
-from scrim.spec.importers.declaration import Imported
-from scrim.spec.importers.mbi import from_mbi_domain
-from scrim.spec.importers.smartnoise import from_smartnoise
+from scrim.importers.csvw import from_csvw_eo
+from scrim.importers.declaration import Imported
+from scrim.importers.mbi import from_mbi_domain
+from scrim.importers.smartnoise import from_smartnoise
 
 __all__ = ["Imported", "from_csvw_eo", "from_mbi_domain", "from_smartnoise"]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrim.importers import from_mbi_domain
 from scrim.spec.errors import SpecError
-from scrim.spec.importers import from_mbi_domain
 from scrim.spec.schema import MAX_CODES, IntegerColumn, Schema
 
 from .support import json_values
