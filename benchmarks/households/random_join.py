@@ -92,7 +92,7 @@ def protection_of_groups(protection: Protection, schema: TwoLevelSchema) -> Prot
     alone = protection_of_table(protection, schema, "groups")
     if alone.unit != "person" or alone.relation != "add_remove":
         return alone
-    return alone.model_copy(update={"max_rows_per_person": 2 * alone.rows})
+    return alone.model_copy(update={"max_rows_per_person": 2 * alone.max_rows_per_unit})
 
 
 def _release(

@@ -269,7 +269,7 @@ def test_tables_alone_have_all_rows() -> None:
 def test_sizes_beside_groups_are_paid_for(unit: str, relation: str) -> None:
     alone = protection_of_groups(protection_of(unit, relation, LARGEST), toy_schema())
     # Who joins a household makes a row of another size of it: one row less and one more.
-    assert alone.rows == (2 if (unit, relation) == ("person", "add_remove") else 1)
+    assert alone.max_rows_per_unit == (2 if (unit, relation) == ("person", "add_remove") else 1)
 
 
 @pytest.mark.random

@@ -1,7 +1,8 @@
 """Every block of code in the documents is carried out, or checked in a way that is named here.
 
 `sh` and `python` blocks run, page by page and in order, against one real stack. `json` blocks are
-examples of a model. `text` is for output and formulas. Any other kind of block fails.
+examples of a model, `py` blocks files of the project. `text` is for output and formulas. Any other
+kind of block fails.
 """
 
 import json
@@ -124,7 +125,17 @@ def check_text(block: Block) -> None:
     assert [line for line in block.text.splitlines() if TYPED.match(line)] == []
 
 
-OTHERS: dict[str, Callable[[Block], None]] = {"json": check_json, "text": check_text}
+def check_py(block: Block) -> None:
+    """A file of the project: its path, then its content, which tests/test_recipe.py writes."""
+    assert re.match(r"# [\w/]+\.py\n", block.text), f"line {block.line}: which file is this?"
+    compile(block.text, f"line {block.line}", "exec")
+
+
+OTHERS: dict[str, Callable[[Block], None]] = {
+    "json": check_json,
+    "py": check_py,
+    "text": check_text,
+}
 
 
 @pytest.mark.parametrize("program", CHECKS)

@@ -1,6 +1,6 @@
 """What every mechanism promises, whatever it does inside.
 
-To add a mechanism, add one entry to MECHANISMS; a test checks that none of the catalogue is missing.
+Every mechanism of the catalogue is here, with the parameters of tests/synth/mechanism_settings.py.
 
 Every test draws fresh noise. Most hold for any noise. Those that do not say how likely they fail.
 """
@@ -42,143 +42,10 @@ from tests.synth.linked import (
     random_households,
     two_level_schema,
 )
+from tests.synth.mechanism_settings import CONTRACT, settings_near_the_truth
 
 pytestmark = pytest.mark.random
 
-SMALL_NETWORK = {"latent": 8, "hidden": [16], "steps": 10, "learning_rate": 0.02}
-MECHANISMS: dict[str, dict[str, Any]] = {
-    "gaussian": {"name": "gaussian"},
-    "gaussian, raw": {"name": "gaussian", "consistent": False},
-    "mwem": {"name": "mwem"},
-    "mwem, newest only, average": {"name": "mwem", "past_measurements": False, "output": "average"},
-    "mwem, queries": {"name": "mwem", "select": "queries", "per_round": 2, "rounds": 3},
-    "pep": {"name": "pep"},
-    "pep, queries": {"name": "pep", "select": "queries", "per_round": 2, "rounds": 3},
-    "pmw_pub": {"name": "pmw_pub"},
-    "pmw_pub, newest only, average": {
-        "name": "pmw_pub",
-        "past_measurements": False,
-        "output": "average",
-    },
-    "pmw_pub, queries": {"name": "pmw_pub", "select": "queries", "per_round": 2, "rounds": 3},
-    "pep_pub": {"name": "pep_pub"},
-    "relaxed projection": {"name": "relaxed_projection", "components": 50, "steps": 20},
-    "generative network": {"name": "generative_network", "components": 50, **SMALL_NETWORK},
-    "gem": {"name": "gem", "components": 50, **SMALL_NETWORK},
-    "gem, as the paper": {
-        "name": "gem",
-        "components": 50,
-        "select": "queries",
-        "per_round": 2,
-        "rounds": 3,
-        "loss": "absolute",
-        "average": True,
-        "opening_share": 0.0,
-        **SMALL_NETWORK,
-    },
-    "gem_plus": {"name": "gem_plus", "components": 50, "rounds": 3, **SMALL_NETWORK},
-    "mwem, annealed": {"name": "mwem", "schedule": "annealed", "score": "total_error"},
-    "pep, annealed, queries": {
-        "name": "pep",
-        "schedule": "annealed",
-        "score": "total_error",
-        "select": "queries",
-        "per_round": 2,
-        "rounds": 4,
-    },
-    "gem_pub": {"name": "gem_pub", "components": 50, "pretraining_steps": 10, **SMALL_NETWORK},
-    "pgm_em": {"name": "pgm_em"},
-    "pgm_em, queries": {"name": "pgm_em", "select": "queries", "rounds": 3, "opening_share": 0.0},
-    "aim": {"name": "aim"},
-    "aim, queries": {"name": "aim", "select": "queries", "rounds": 3, "opening_share": 0.0},
-    "rap softmax": {"name": "rap_softmax", "components": 50, "steps": 10},
-    "rap": {"name": "rap", "components": 50, "steps": 10},
-    "private_gsd": {"name": "private_gsd", "mode": "adaptive", "rows": 100, "generations": 50},
-    "private_gsd, one shot": {
-        "name": "private_gsd",
-        "mode": "one_shot",
-        "rows": 100,
-        "generations": 50,
-    },
-    "private_gsd, queries": {
-        "name": "private_gsd",
-        "mode": "adaptive",
-        "select": "queries",
-        "per_round": 2,
-        "rounds": 3,
-        "rows": 100,
-        "generations": 50,
-    },
-    "dual_query": {"name": "dual_query", "rounds": 4, "samples": 3},
-    "fem": {"name": "fem", "rounds": 3, "per_round": 2, "samples": 2},
-    "query_gan": {"name": "query_gan", "rounds": 4, "per_round": 10, "components": 20, "steps": 2},
-    "query_gan, measured": {
-        "name": "query_gan",
-        "critic": "measured",
-        "components": 20,
-        "steps": 5,
-    },
-    "query_gan, measured queries": {
-        "name": "query_gan",
-        "critic": "measured",
-        "select": "queries",
-        "per_round": 2,
-        "rounds": 3,
-        "components": 20,
-        "steps": 5,
-    },
-    "rap++": {"name": "rap_plus_plus", "rows": 50, "steps": 2, "last_temperature": 4.0},
-    "h_mwem": {"name": "h_mwem", "rounds": 2, "passes": 5},
-    "h_mwem, newest only, average": {
-        "name": "h_mwem",
-        "past_measurements": False,
-        "output": "average",
-        "rounds": 2,
-        "passes": 5,
-    },
-    "h_mwem, queries": {
-        "name": "h_mwem",
-        "select": "queries",
-        "per_round": 2,
-        "rounds": 2,
-        "passes": 5,
-    },
-    "h_gem": {"name": "h_gem", "components": 50, "rounds": 2, **SMALL_NETWORK},
-    "h_gem, as the paper": {
-        "name": "h_gem",
-        "components": 50,
-        "select": "queries",
-        "per_round": 2,
-        "rounds": 3,
-        "loss": "absolute",
-        "average": True,
-        "opening_share": 0.0,
-        **SMALL_NETWORK,
-    },
-}
-"""Each as small as it can be and still do all it does; what they learn is another test's concern."""
-ENOUGH: dict[str, dict[str, Any]] = {
-    "gaussian": {},
-    "mwem": {"rounds": 40, "passes": 2000},
-    "pmw_pub": {"rounds": 40, "passes": 2000},
-    "h_mwem": {"rounds": 15, "passes": 40},
-    "relaxed_projection": {"steps": 1000},
-    "generative_network": {"steps": 1000},
-    "gem": {"rounds": 40, "steps": 100},
-    "gem_pub": {"rounds": 40, "steps": 100, "pretraining_steps": 50},
-    "gem_plus": {"rounds": 40, "steps": 40},
-    "h_gem": {"rounds": 15, "steps": 100},
-    "rap": {"rounds": 40, "steps": 50},
-    "rap_softmax": {"rounds": 40, "steps": 50},
-    "rap_plus_plus": {"rounds": 5, "steps": 100, "learning_rate": 0.02, "last_temperature": 256.0},
-    # A hundred rows cannot be closer than a hundredth.
-    "private_gsd": {"rounds": 40, "rows": 1000, "generations": 10_000},
-    "dual_query": {"rounds": 120, "samples": 20},
-    # Its error falls with the square root of the number of records: 1,010 here, as by default.
-    "fem": {"rounds": 100, "per_round": 1, "samples": 10},
-    "query_gan": {"rounds": 150, "learning_rate": 5.0},
-}
-"""Rounds and steps with which a mechanism comes close to the truth; forty rounds where not said."""
 GAMES = {"dual_query", "fem", "query_gan"}
 """Mechanisms that release an average over their rounds."""
 TWO_LEVEL = {spec.catalogue_name() for spec in CATALOGUE if spec.two_level}
@@ -206,9 +73,9 @@ class Finished:
 
 
 # One mechanism after the other, so that tests share what it released.
-@pytest.fixture(params=MECHANISMS, scope="module")
+@pytest.fixture(params=CONTRACT, scope="module")
 def mechanism(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return MECHANISMS[request.param]
+    return CONTRACT[request.param]
 
 
 @pytest.fixture(scope="module")
@@ -263,12 +130,12 @@ def carry_out(
 
 def check_valid(done: FinishedRelease, spec: ReleaseSpec, schema: Schema) -> None:
     """Rows as many as asked and inside the declared domain; finite answers for every query."""
-    if spec.rows is None:
+    if spec.synthetic_rows is None:
         assert done.rows is None
     else:
         assert done.rows is not None
         assert set(done.rows) == {column.name for column in schema.columns}
-        assert number_of(done.rows, schema) == spec.rows
+        assert number_of(done.rows, schema) == spec.synthetic_rows
         for column in schema.attributes:
             values = done.rows[column.name]
             assert values.min() >= 0 and values.max() < column.size
@@ -293,10 +160,6 @@ def check_groups(rows: Chunk, schema: LinkedSchema) -> None:
     assert sizes.min() >= 1 and sizes.max() <= schema.max_group_size
     for name in schema.group_attributes:
         assert (np.repeat(rows[name][starts], sizes) == rows[name]).all()
-
-
-def test_every_mechanism_of_the_catalogue_is_here() -> None:
-    assert {m["name"] for m in MECHANISMS.values()} == {c.catalogue_name() for c in CATALOGUE}
 
 
 @pytest.mark.parametrize(
@@ -343,8 +206,7 @@ def test_huge_budget_approaches_the_truth(mechanism: dict[str, Any]) -> None:
         changes["outputs"] = {"rows": 5000}
     if mechanism["name"] in GAMES:  # so that a critic is not always the worst one
         changes["budget"] = {"rho": 10.0}
-    settings = mechanism | ENOUGH.get(mechanism["name"], {"rounds": 40})
-    spec = ask(settings, **changes)
+    spec = ask(settings_near_the_truth(mechanism), **changes)
     if is_linked(mechanism):
         table = linked_table(LINKED, random_households(LINKED, 2000))
     else:
@@ -397,14 +259,14 @@ def test_spends_at_most_its_budget_and_nearly_all_of_it(
     assert done.certificate["rho_units"] == spent
 
 
-@pytest.mark.parametrize("name", [n for n, m in MECHANISMS.items() if m["name"] != "gaussian"])
+@pytest.mark.parametrize("name", [n for n, m in CONTRACT.items() if m["name"] != "gaussian"])
 def test_certifying_is_paid_from_the_same_budget(name: str) -> None:
     # The bound is 0 if the noise is below -5.26 standard deviations: 7e-8 for each mechanism. At the
     # default confidence of 95% it would be below -2.45, and 1e-3 for all mechanisms together.
     certify = {"share": 0.1, "confidence": 0.999999}
-    spec = ask(MECHANISMS[name], outputs={"rows": 50, "certify": certify})
+    spec = ask(CONTRACT[name], outputs={"rows": 50, "certify": certify})
     journal = MemoryJournal()
-    done = carry_out(spec, private_table(MECHANISMS[name]), journal)
+    done = carry_out(spec, private_table(CONTRACT[name]), journal)
     last = journal.operations()[-1]
     assert last.kind == "certify"
     assert last.price == pytest.approx(0.1 * spec.budget.units(DELTA), rel=1e-6)
@@ -414,7 +276,7 @@ def test_certifying_is_paid_from_the_same_budget(name: str) -> None:
 
 RELEASING_ROWS = {
     mechanism.catalogue_name(): next(
-        m for m in MECHANISMS.values() if m["name"] == mechanism.catalogue_name()
+        m for m in CONTRACT.values() if m["name"] == mechanism.catalogue_name()
     )
     for mechanism in CATALOGUE
     if mechanism.releases_rows
@@ -548,7 +410,7 @@ def test_a_journal_of_another_release_is_refused(
 
 def test_a_certified_error_is_not_passed_on_to_other_rows() -> None:
     """A resumed job that fits a slightly different model may draw rows that nobody certified."""
-    spec = release(MECHANISMS["mwem"], outputs={"rows": 50, "certify": {"share": 0.1}})
+    spec = release(CONTRACT["mwem"], outputs={"rows": 50, "certify": {"share": 0.1}})
     table, journal = coded_table(SCHEMA, ROWS), MemoryJournal()
     first = carry_out(spec, table, journal, seed=5)
     same = carry_out(spec, table, MemoryJournal(journal.operations()), seed=5)
@@ -581,7 +443,7 @@ def test_the_released_model_survives_saving(finished: Finished, tmp_path: Any) -
     again = loaded.answer(spec.workload)
     np.testing.assert_allclose(again.fractions, done.answers.fractions, atol=1e-6)
     assert again.queries == done.answers.queries
-    if spec.rows is not None:
+    if spec.synthetic_rows is not None:
         assert number_of(loaded.sample(17, seed=3), table.schema) == 17
 
 

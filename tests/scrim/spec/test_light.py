@@ -13,7 +13,9 @@ HEAVY = ("torch", "numpy", "pyarrow", "opendp", "pandas", "scipy", "yaml", "http
 
 
 def test_all_modules_are_found() -> None:
-    assert {"scrim.spec.release", "scrim.spec.catalogue", "scrim.importers.csvw"} <= set(MODULES)
+    assert {"scrim.spec.release", "scrim.spec.catalogue", "scrim.spec.workload.block"} <= set(
+        MODULES
+    )
 
 
 def test_importing_the_contract_imports_nothing_heavy() -> None:

@@ -55,7 +55,7 @@ CANARY = "canary-7f3a"
 
 def test_the_example_of_the_contract() -> None:
     request = ReleaseRequest.model_validate_json(json.dumps(BODY))
-    assert request.rows == 50000
+    assert request.synthetic_rows == 50000
     assert request.mechanism.name == "mwem"
     assert request.outputs.certify is not None and request.outputs.certify.confidence == 0.95
     assert ReleaseRequest.model_validate_json(request.model_dump_json()) == request
@@ -63,7 +63,7 @@ def test_the_example_of_the_contract() -> None:
 
 def test_the_smallest_request() -> None:
     request = ReleaseRequest.model_validate(MINIMAL)
-    assert request.rows == DEFAULT_ROWS
+    assert request.synthetic_rows == DEFAULT_ROWS
     assert request.outputs.formats == ["csv"] and request.outputs.answers
     assert not request.publish and not request.dry_run
 
@@ -161,7 +161,7 @@ def test_refused_outputs(outputs: dict[str, Any], message: str) -> None:
 )
 def test_what_answers_only_releases_no_rows(outputs: dict[str, Any], field: str) -> None:
     body = {**MINIMAL, "mechanism": {"name": "gaussian"}}
-    assert ReleaseRequest.model_validate(body).rows is None
+    assert ReleaseRequest.model_validate(body).synthetic_rows is None
     with pytest.raises(ValidationError, match=f"outputs.{field}"):
         ReleaseRequest.model_validate({**body, "outputs": outputs})
 

@@ -127,13 +127,13 @@ def test_leases_keep_two_workers_apart(api: Api) -> None:
         assert ingest.claim(session, dataset_id, lease_seconds=LEASE_SECONDS) is None
     api.upload(dataset)
     with api.session() as session, session.begin():
-        assert dataset_id in ingest.abandoned(session, limit=1000)
+        assert dataset_id in ingest.waiting(session, limit=1000)
         first = ingest.claim(session, dataset_id, lease_seconds=1e-6)
     with api.session() as session, session.begin():
         second = ingest.claim(session, dataset_id, lease_seconds=LEASE_SECONDS)
         assert (first, second) == (1, 2)
         assert ingest.claim(session, dataset_id, lease_seconds=LEASE_SECONDS) is None
-        assert dataset_id not in ingest.abandoned(session, limit=1000)
+        assert dataset_id not in ingest.waiting(session, limit=1000)
     with api.session() as session, session.begin():
         assert first is not None and second is not None
         assert not ingest.renew(session, dataset_id, epoch=first, lease_seconds=1)

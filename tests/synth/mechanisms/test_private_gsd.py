@@ -10,9 +10,9 @@ from scrim.spec.mechanism import PrivateGsd
 from scrim.spec.workload import Halfspaces, MarginalBlock, Marginals, Prefixes, WorkloadItem
 from synth.domain import Domain
 from synth.journal import MemoryJournal
-from synth.measurements import Measurement
+from synth.measurements import EXACT, Measurement
 from synth.mechanisms.base import Job
-from synth.mechanisms.private_gsd import EXACT, RowsLearner, combine, run
+from synth.mechanisms.private_gsd import RowsLearner, combine, run
 from synth.models.rows import Rows
 from synth.planning.spending import OneShot, Plan, Rounds
 from synth.privacy.vault import Vault

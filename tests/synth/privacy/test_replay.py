@@ -18,11 +18,11 @@ from synth.run import JobProgress
 from synth.table import Table
 from tests.support import ADD_REMOVE, PROTECTIONS, coded_table
 from tests.synth.linked import Household, household, linked_table
+from tests.synth.mechanism_settings import CONTRACT
 from tests.synth.replay import check_replay, samplers
 from tests.synth.test_mechanism_contract import (
     HOUSEHOLDS,
     LINKED,
-    MECHANISMS,
     ROWS,
     SCHEMA,
     ask,
@@ -38,11 +38,11 @@ pytestmark = pytest.mark.random
 pytestmark = pytest.mark.random
 
 SCREEN = {"share": 0.1, "max_error": 0.9}
-REPLAYED = MECHANISMS | {
-    "pmw_pub, screened": MECHANISMS["pmw_pub"] | {"screen": SCREEN},
-    "pep_pub, screened": MECHANISMS["pep_pub"] | {"screen": SCREEN},
-    "gem_pub, screened": MECHANISMS["gem_pub"] | {"screen": SCREEN},
-    "pmw_pub, too far": MECHANISMS["pmw_pub"] | {"screen": SCREEN | {"max_error": 0.001}},
+REPLAYED = CONTRACT | {
+    "pmw_pub, screened": CONTRACT["pmw_pub"] | {"screen": SCREEN},
+    "pep_pub, screened": CONTRACT["pep_pub"] | {"screen": SCREEN},
+    "gem_pub, screened": CONTRACT["gem_pub"] | {"screen": SCREEN},
+    "pmw_pub, too far": CONTRACT["pmw_pub"] | {"screen": SCREEN | {"max_error": 0.001}},
 }
 LINKED_PROTECTIONS = (
     *(household(3, relation) for relation in ("add_remove", "replace_one")),
@@ -128,7 +128,7 @@ def test_nor_does_it_show_that_a_table_is_empty(name: str) -> None:
 
 def test_answers_to_later_questions_are_the_same() -> None:
     """They come from the released model, whose bytes are the same; so are the rows drawn anew."""
-    mechanism = MECHANISMS["mwem"]
+    mechanism = CONTRACT["mwem"]
     spec = ask(mechanism)
     later = ask(mechanism, k=1).workload
 
@@ -152,7 +152,7 @@ def test_every_sampler_of_the_door_is_taped() -> None:
 def test_it_finds_what_was_not_paid_for() -> None:
     """Three rows come where one was priced; and a release that tells how many rows there are."""
     table, neighbour = coded_table(SCHEMA, ROWS), coded_table(SCHEMA, [*ROWS, *[[1, 2, 3]] * 3])
-    mechanism = MECHANISMS["mwem"]
+    mechanism = CONTRACT["mwem"]
     with pytest.raises(AssertionError, match=r"0: .l2_squared 9, paid for 1"):
         check_replay(
             released(mechanism, table, ADD_REMOVE), released(mechanism, neighbour, ADD_REMOVE)

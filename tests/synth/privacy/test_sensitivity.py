@@ -178,7 +178,7 @@ def test_no_neighbour_moves_an_operation_by_more_than_its_price_covers(
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda p: f"{p.unit}-{p.relation}")
 @pytest.mark.parametrize(
-    "group",
+    "block",
     [
         *(A, B, AB, Single(AB, 2), Marginal(("c",), (1,))),
         *(TREE, TREES, Single(TREES, 3), RANGES, PREFIXES, HALFSPACES, Single(HALFSPACES, 1)),

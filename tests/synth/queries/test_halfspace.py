@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from scrim.spec.schema import MAX_COLUMNS, CategoricalColumn, Schema
-from scrim.spec.workload import HalfspaceQueries as HalfspacesItem
+from scrim.spec.workload import Halfspaces as HalfspacesItem
 from synth.models.relaxed import RelaxedRows
 from synth.queries import (
     HalfspaceQueries,

@@ -73,7 +73,7 @@ def test_every_kind_of_model_has_its_report(
     done = carry_out(spec, coded_table(schema, random_rows(sizes, rows)))
     provenance = "a test" if spec.mechanism.needs_public_data else None
     page = Page(render(done, about(spec, REPLACE_ONE, provenance=provenance)))
-    expected = [*ALWAYS[:4], *(OF_ROWS if spec.rows else []), *ALWAYS[4:6]]
+    expected = [*ALWAYS[:4], *(OF_ROWS if spec.synthetic_rows else []), *ALWAYS[4:6]]
     expected += ["public"] if provenance else []
     assert list(page.headings) == [*expected, *ALWAYS[6:]]
     links = [value for _, name, value in page.attributes if name == "href"]
