@@ -91,7 +91,8 @@ def variables() -> set[str]:
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project as both images install it."""
-    folder = tmp_path_factory.mktemp("installed")
+    # Below a folder with the usual name of an environment, which must make no difference.
+    folder = tmp_path_factory.mktemp("installed") / ".venv" / "site-packages"
     for wheel in build_wheels(tmp_path_factory.mktemp("wheels")):
         with ZipFile(wheel) as archive:
             archive.extractall(folder)
@@ -126,6 +127,19 @@ def test_the_images_hold_what_tasks_and_migrations_need(installed: Path) -> None
     )
     assert done.stdout.strip() == str(installed / "service" / "migrations")
     assert (installed / "service" / "migrations" / "env.py").is_file()
+
+
+def test_an_installed_service_traces_errors_to_its_own_files(installed: Path) -> None:
+    program = """
+from service.db import migrate
+from service.logging import trace_of
+try:
+    migrate("no address")
+except Exception as error:
+    print(trace_of(error))
+"""
+    places = try_in(installed, "-c", program).stdout.split(" < ")
+    assert all(place.startswith("service/db/") for place in places), places
 
 
 def test_the_service_runs_without_the_algorithms(installed: Path) -> None:

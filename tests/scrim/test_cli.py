@@ -15,7 +15,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from scrim import ScrimError
+from scrim import ScrimError, __version__
 from scrim.cli import app
 from scrim.transport import ATTEMPTS
 from scrim.values import parse_schema
@@ -512,6 +512,9 @@ class TestEveryCommand:
         code, out, _ = run(*words, "--help")
         assert code == 0
         assert ("--json" in out) == (words not in {("up",), ("demo",)})
+
+    def test_the_version_is_printed(self) -> None:
+        assert run("--version") == (0, f"scrim {__version__}\n", "")
 
     def test_the_exit_codes_are_documented(self) -> None:
         told = " ".join(run("--help")[1].split())
