@@ -81,7 +81,7 @@ test-documents: setup ## carry out every command and every program of the docume
 	$(BIN)/pytest -n 2 --dist worksteal -q -m documents
 
 test-wheels: setup ## install both packages into empty environments and run the demo there
-	$(if $(TORCH_INDEX),PIP_EXTRA_INDEX_URL=$(TORCH_INDEX)) $(BIN)/pytest -q -m wheels
+	$(if $(TORCH_INDEX),PIP_EXTRA_INDEX_URL=$(TORCH_INDEX)) $(BIN)/pytest -q -m wheels tests/e2e/test_wheels.py
 
 audit: setup ## every mechanism on neighbouring tables, 20,000 runs a side
 	$(BIN)/pytest -n 2 --dist worksteal -q -m audit

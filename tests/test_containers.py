@@ -131,15 +131,15 @@ def test_the_images_hold_what_tasks_and_migrations_need(installed: Path) -> None
 
 def test_an_installed_service_traces_errors_to_its_own_files(installed: Path) -> None:
     program = """
-from service.db import migrate
-from service.logging import trace_of
+from service.data.db import migrate
+from service.data.logging import trace_of
 try:
     migrate("no address")
 except Exception as error:
     print(trace_of(error))
 """
     places = try_in(installed, "-c", program).stdout.split(" < ")
-    assert all(place.startswith("service/db/") for place in places), places
+    assert all(place.startswith("service/data/db/") for place in places), places
 
 
 def test_the_service_runs_without_the_algorithms(installed: Path) -> None:
