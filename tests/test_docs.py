@@ -71,7 +71,7 @@ def references(document: Path) -> Iterator[Reference]:
         elif (found := PATH.fullmatch(span)) and is_path(found["path"]):
             yield Reference(found["path"], found["symbol"])
     for block in blocks(document):
-        if block.language == "python":
+        if block.language in ("python", "py"):
             continue
         for word in block.text.split():
             found = PATH.fullmatch(word.strip(",;:()"))

@@ -134,7 +134,7 @@ def test_marginals_that_are_not_measured_are_counted_and_not_built() -> None:
     workload = [Marginals(type="marginals", k=3)]
     asked = expand(workload, schema)
     measured = by_forecast_error(Setting(schema, ADD_REMOVE, UNITS_PER_RHO, 1000, asked))
-    built = [order for order in range(1, 4) if "groups" in vars(asked.below(order))]
+    built = [order for order in range(1, 4) if "blocks" in vars(asked.below(order))]
     assert built == [max(len(block.attributes) for block in measured)]
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from scrim.spec import choice
+from synth.planning import choice
 from tests.worker.support import Stack
 from tests.worker.test_public_data import ready_public
 from worker.releases import run_release

@@ -260,7 +260,7 @@ def test_operations_can_be_read(method: str, path: str, operation: Any) -> None:
     for status, answer in operation["responses"].items():
         assert text_of(answer)
         if int(status) >= 400:
-            problem_schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
+            problem_schema = {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}
             assert answer["content"] == {"application/problem+json": problem_schema}
     if path not in NEEDS_NO_KEY:
         assert operation["security"] == [{"HTTPBearer": []}]

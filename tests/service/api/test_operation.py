@@ -326,7 +326,7 @@ def test_what_takes_long_to_load_is_not_loaded_in_vain(modules: str, heavy: list
 def test_openapi_is_readable(api: Api) -> None:
     document = api.app.openapi()
     schemas = document["components"]["schemas"]
-    assert {"Mwem", "Gaussian", "Marginals", "Problem", "ReleaseRequest"} <= set(schemas)
+    assert {"Mwem", "Gaussian", "Marginals", "ProblemDocument", "ReleaseRequest"} <= set(schemas)
     assert all("HTTPValidationError" not in name for name in schemas)
     create = document["paths"]["/v1/releases"]["post"]
     problems = create["responses"]["409"]["content"]
