@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from synth.journal import MemoryJournal
 from synth.models.product import ProductMixture
 from synth.queries import Marginal, QuerySet, compile_workload
 from synth.run import run
-from synth.table import Table
+from synth.table import Chunk, Table
 
 REPLACE_ONE = Protection(relation="replace_one")
 
@@ -73,7 +74,7 @@ def resample(path: Path, rows: int) -> None:
     source = {name: column.astype(np.uint8) for name, column in data.codes.items()}
 
     class Resampled:
-        def __iter__(self) -> object:
+        def __iter__(self) -> Iterator[Chunk]:
             rng = np.random.default_rng(0)
             for start in range(0, rows, 2**18):
                 drawn = rng.integers(0, data.rows, min(2**18, rows - start))
@@ -118,11 +119,13 @@ def product_answers() -> None:
                 np.stack(
                     [
                         starts[name] + code.ravel()
-                        for name, code in zip(g.attributes, np.indices(g.sizes), strict=True)
+                        for name, code in zip(
+                            names, np.indices(domain.project(names).sizes), strict=True
+                        )
                     ],
                     axis=1,
                 )
-                for g in queries.blocks
+                for names in (block.attributes for block in queries.blocks)
             ]
         )
     )
@@ -140,7 +143,7 @@ def product_answers() -> None:
     )
 
 
-def release_of(mechanism: dict[str, object]) -> ReleaseSpec:
+def release_of(mechanism: Mapping[str, object]) -> ReleaseSpec:
     """All 3-way marginals at epsilon 1."""
     return ReleaseSpec.model_validate(
         {
@@ -164,11 +167,14 @@ def mwem_round() -> None:
     conditions = [
         list(zip(block.attributes, cell, strict=True))
         for block in queries.blocks
-        for cell in np.ndindex(block.sizes)
+        for cell in np.ndindex(domain.project(block.attributes).sizes)
     ]
 
     def satisfied(query: int) -> np.ndarray:
-        return np.logical_and.reduce([cells[name] == code for name, code in conditions[query]])
+        found: np.ndarray = np.logical_and.reduce(
+            [cells[name] == code for name, code in conditions[query]]
+        )
+        return found
 
     def plain_round() -> None:
         answers = np.array([weights[satisfied(q)].sum() for q in range(queries.size)])

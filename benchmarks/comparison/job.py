@@ -73,7 +73,7 @@ def run_job(
 ) -> Outcome:
     """Carry out one release and compare it with the truth."""
     private, public = problem.private, problem.public
-    assisted = public is not None and CATALOGUE[mechanism].needs_public_data
+    assisted = CATALOGUE[mechanism].needs_public_data
     release = release_of(problem, mechanism, parameters, epsilon=epsilon)
     start, processor_start = time.perf_counter(), time.process_time()
     done = run(
@@ -81,7 +81,7 @@ def run_job(
         private.table,
         protection=REPLACE_ONE,
         delta=1 / private.rows**2,
-        public=public.table if assisted else None,
+        public=public.table if public is not None and assisted else None,
         seed=seed,
     )
     seconds = time.perf_counter() - start

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import Field, asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ Outcomes = dict[Task, Outcome]
 class Found(Protocol):
     """A dataclass that says what was found, in a few words on the terminal and in full in a line."""
 
-    __dataclass_fields__: Any
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
 def append(path: Path, task: Task, outcome: Found) -> None:

@@ -95,7 +95,7 @@ def _panel(
     epsilons: list[float],
     row: str,
     kind: str,
-) -> alt.LayerChart:
+) -> alt.LayerChart | alt.FacetChart:
     """One line with error bars for each mechanism, both axes logarithmic."""
     shown = [p for p in points if p["row"] == row and p["kind"] == kind]
     colours, shapes = zip(*(STYLES[name] for name in mechanisms), strict=True)
@@ -133,7 +133,7 @@ def _ticks(points: list[dict[str, Any]]) -> list[float]:
 
 def styled(chart: alt.TopLevelMixin) -> alt.TopLevelMixin:
     """The look that all plots share."""
-    return (
+    configured: alt.TopLevelMixin = (
         chart.configure(background="white", font="sans-serif", padding=12, aria=False)
         .configure_title(fontSize=15, anchor="start", offset=12)
         .configure_axis(labelFontSize=11, titleFontSize=12, titleFontWeight="normal")
@@ -141,3 +141,4 @@ def styled(chart: alt.TopLevelMixin) -> alt.TopLevelMixin:
         .configure_legend(labelFontSize=12, symbolSize=90, rowPadding=5)
         .configure_view(stroke="#cccccc")
     )
+    return configured

@@ -96,6 +96,9 @@ def _pair(errors: ErrorEstimates | None) -> str:
 
 def beside_references(ours: Sequence[Summary], references: Sequence[Reference]) -> Figures:
     """Answers and rows of ours apart: most other code releases rows, which err more."""
+    elsewhere: list[list[object]] = [
+        [r.name, r.largest_error, r.mean_error, r.seconds] for r in references
+    ]
     return Figures(
         f"beside other public code, epsilon {ours[0].epsilon:g}; its figures were measured once, "
         "elsewhere, so seconds compare only roughly",
@@ -110,6 +113,6 @@ def beside_references(ours: Sequence[Summary], references: Sequence[Reference]) 
                 )
                 if errors is not None
             ),
-            *([r.name, r.largest_error, r.mean_error, r.seconds] for r in references),
+            *elsewhere,
         ],
     )

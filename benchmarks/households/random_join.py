@@ -15,7 +15,7 @@ from benchmarks.households.sets import ORDER, TwoLevelProblem
 from scrim.spec.budget import Budget, rho_of_units
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
-from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.schema import CategoricalColumn, Column, Schema
 from scrim.spec.two_level import TwoLevelSchema, protection_of_table
 from synth.run import run
 from synth.table import Chunk, Table
@@ -62,7 +62,7 @@ def groups_alone(private: Households) -> DataSet:
     size = CategoricalColumn(
         name=SIZE, type="categorical", values=values, other=values[-1], nullable=False
     )
-    columns = [size, *(linked.attribute(name) for name in linked.group_attributes)]
+    columns: list[Column] = [size, *(linked.attribute(name) for name in linked.group_attributes)]
     codes = np.diff(starts, append=private.individuals) - 1
     rows = {
         SIZE: codes.astype(attribute_codec(size).dtype),
@@ -74,7 +74,7 @@ def groups_alone(private: Households) -> DataSet:
 def individuals_alone(private: Households) -> DataSet:
     """One row for each individual, with nothing of its group."""
     linked = private.schema.linked
-    columns = [linked.attribute(name) for name in linked.individual_attributes]
+    columns: list[Column] = [linked.attribute(name) for name in linked.individual_attributes]
     rows = {name: private.rows[name] for name in linked.individual_attributes}
     return _data_set(Schema(columns=columns), rows)
 

@@ -6,6 +6,7 @@ section 5.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from benchmarks.acs import COLUMN_SETS, TREE_LEAVES, ColumnSet, persons
 from benchmarks.comparison.problem import Comparison, Problem
@@ -50,7 +51,7 @@ class Questions:
                 f"{state}-{name}-{self.name}",
                 f"{self.title}: {name}",
                 self.mechanisms,
-                lambda name=name: self.problem(COLUMN_SETS[name], state),
+                partial(self.problem, COLUMN_SETS[name], state),
                 self.parameters,
             )
             for name in sets

@@ -48,7 +48,7 @@ def median_and_p99(times: list[float]) -> tuple[float, float]:
 def processor_seconds(process: psutil.Process) -> float:
     """Processor time that a process and all that it started have used so far."""
     times = [each.cpu_times() for each in (process, *process.children(recursive=True))]
-    return sum(each.user + each.system for each in times)
+    return float(sum(each.user + each.system for each in times))
 
 
 @dataclass

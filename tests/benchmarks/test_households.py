@@ -31,11 +31,14 @@ from benchmarks.households.sets import (
     RELATIONS,
     SETS,
     UNITS,
+    Relation,
     TwoLevelProblem,
+    Unit,
     protection_of,
 )
 from scrim.spec.two_level import TwoLevelSchema
 from scrim.spec.workload import Hierarchical
+from synth.queries import HierarchicalQueries
 from synth.table.linking import number_keys
 
 LARGEST = 3
@@ -78,7 +81,7 @@ def toy_households(groups: int = HOUSEHOLDS) -> Households:
     return Households(toy_schema(), rows)
 
 
-def toy_problem(unit: str = "person", relation: str = "replace_one") -> TwoLevelProblem:
+def toy_problem(unit: Unit = "person", relation: Relation = "replace_one") -> TwoLevelProblem:
     asked = [Hierarchical(type="hierarchical", k=3)]
     return TwoLevelProblem(toy_households(), asked, protection_of(unit, relation, LARGEST))
 
@@ -227,6 +230,7 @@ def test_truth_counts_groups_that_contain_somebody_and_individuals() -> None:
     frame["household"] = np.cumsum(np.r_[True, private.rows["id"][1:] != private.rows["id"][:-1]])
     expected: list[float] = []
     for block in truth.queries.blocks:
+        assert isinstance(block, HierarchicalQueries)
         sizes = [private.schema.linked.sizes[name] for name in block.attributes]
         for codes in product(*(range(size) for size in sizes)):
             fulfils = np.logical_and.reduce(
@@ -266,7 +270,7 @@ def test_tables_alone_have_all_rows() -> None:
 
 
 @pytest.mark.parametrize(("unit", "relation"), list(product(UNITS, RELATIONS)))
-def test_sizes_beside_groups_are_paid_for(unit: str, relation: str) -> None:
+def test_sizes_beside_groups_are_paid_for(unit: Unit, relation: Relation) -> None:
     alone = protection_of_groups(protection_of(unit, relation, LARGEST), toy_schema())
     # Who joins a household makes a row of another size of it: one row less and one more.
     assert alone.max_rows_per_unit == (2 if (unit, relation) == ("person", "add_remove") else 1)

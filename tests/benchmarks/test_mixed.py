@@ -21,6 +21,7 @@ from benchmarks.mixed.studies import crossover, downstream, figure_1, speed
 from benchmarks.mixed.studies.logistic import LogisticRegression, f1_score, features_of
 from benchmarks.mixed.studies.plain import PlainLoss
 from scrim.spec.schema import Schema
+from scrim.spec.workload.conditions import numeric_columns
 from synth.table import Table
 
 CODES = {
@@ -67,7 +68,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
         cells[name] = pd.array(cells[name], dtype="Int64")
         cells[name][rng.random(ROWS) < 0.2] = pd.NA
     cells["PUBCOV"] = cells["DIS"]  # something to learn
-    declared = {
+    declared: dict[str, dict[str, Any]] = {
         **{n: {"codes": list(range(1, codes + 1))} for n, codes in CODES.items()},
         **{n: {"min": bounds[0], "max": bounds[1]} for n, bounds in NUMBERS.items()},
     }
@@ -99,11 +100,11 @@ def test_a_set_has_its_columns_and_its_persons(name: str, rows: pd.DataFrame) ->
 
 
 def test_bounds_are_those_of_the_schema_or_of_the_chosen_persons(rows: pd.DataFrame) -> None:
-    schema = persons("ZZ", COLUMN_SETS["coverage"]).schema
-    income, age = schema.attribute("PINCP"), schema.attribute("AGEP")
+    columns = numeric_columns(persons("ZZ", COLUMN_SETS["coverage"]).schema)
+    income, age = columns["PINCP"], columns["AGEP"]
     assert (income.lower, income.upper, income.nullable) == (-11_500, 30_000, False)
     assert (age.lower, age.upper) == (15, 64)
-    hours = persons("ZZ", COLUMN_SETS["mobility"]).schema.attribute("WKHP")
+    hours = numeric_columns(persons("ZZ", COLUMN_SETS["mobility"]).schema)["WKHP"]
     assert (hours.lower, hours.upper, hours.nullable) == (1, 99, True)
 
 

@@ -14,7 +14,7 @@ from benchmarks.comparison.plots import styled
 from benchmarks.comparison.tables import Figures
 from benchmarks.data import DataSet
 from benchmarks.mixed.findings import Case, Findings, Found, Study, measure_cases
-from scrim.spec.schema import Schema
+from scrim.spec.schema import CategoricalColumn, Schema
 from scrim.spec.workload import Ranges
 from synth.genetic import GeneticSearch
 from synth.queries import QuerySet, compile_workload
@@ -52,7 +52,12 @@ def sparse_data() -> DataSet:
 
 def every_category(schema: Schema) -> QuerySet:
     """One query for each. Asked as marginals, they would be what the search starts from."""
-    queries = [{column.name: value} for column in schema.attributes for value in column.labels]
+    queries: list[dict[str, list[float] | str | None]] = [
+        {column.name: value}
+        for column in schema.attributes
+        if isinstance(column, CategoricalColumn)
+        for value in column.labels
+    ]
     return compile_workload([Ranges(type="ranges", queries=queries)], schema)
 
 

@@ -1,6 +1,6 @@
 """Appendix C of the Private-GSD paper: classifiers trained on synthetic rows, tested on true ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -38,7 +38,7 @@ class Method:
     """What is measured, and by which mechanism."""
 
     mechanism: str
-    parameters: dict[str, object]
+    parameters: Mapping[str, object]
     workload: list[dict[str, object]]
 
 

@@ -28,7 +28,7 @@ EPSILON = 1.0
 THRESHOLDS = (0.49, 0.50, 0.51)
 COLUMNS = {"all rows at 0.5": [0.5], "half at 0, half at 1": [0.0, 1.0]}
 """The values of each column, one as often as the other."""
-PARAMETERS = {
+PARAMETERS: dict[str, dict[str, object]] = {
     "private_gsd": {"mode": "one_shot"},
     "rap_plus_plus": {"rounds": 1, "per_round": len(THRESHOLDS)},
 }
