@@ -9,7 +9,7 @@ import torch
 from hypothesis import strategies as st
 
 from scrim.spec.schema import CategoricalColumn, Schema
-from scrim.spec.workload.conditions import Condition, HasCode, InInterval
+from scrim.spec.workload.conditions import Condition, HasCode, InInterval, numeric_columns
 from synth.domain import Domain
 from synth.models.relaxed import RelaxedRows
 from synth.queries import QueryBlock
@@ -117,14 +117,16 @@ def by_hand(block: QueryBlock, rows: list[Row]) -> list[int]:
 
 def holds(part: str, row: dict[str, Any]) -> bool:
     """Whether a condition, as labels write it, holds."""
-    name, wanted = re.fullmatch(r"(\w+)(.*?)( \(\w+ of \d+\))?", part).groups()[:2]
+    matched = re.fullmatch(r"(\w+)(.*?)( \(\w+ of \d+\))?", part)
+    assert matched
+    name, wanted = matched.groups()[:2]
     cell = row[name]
     if wanted in (" is missing", "=missing"):
         return cell is None
     if cell is None:
         return False
     if below := re.fullmatch(r" < (.+)", wanted):
-        return cell < float(below[1])
+        return bool(cell < float(below[1]))
     if interval := re.fullmatch(r"(?: in |=)\[(.+), (.+)([)\]])", wanted):
         low, high = float(interval[1]), float(interval[2])
         return low <= cell < high or (interval[3] == "]" and cell == high)
@@ -138,7 +140,8 @@ def by_features(block: QueryBlock, rows: list[Row]) -> list[int]:
     for i in range(len(rows)):
         row = {name: column[i : i + 1] for name, column in numbers.items()}
         satisfied[i, satisfied_by(row, features)] = 1
-    return satisfied.sum(axis=0).tolist()
+    counts: list[int] = satisfied.sum(axis=0).tolist()
+    return counts
 
 
 def satisfied_by(row: dict[str, np.ndarray], features: Features) -> list[int]:
@@ -163,7 +166,7 @@ def is_true(condition: Condition, row: dict[str, np.ndarray]) -> bool:
     if isinstance(condition, HasCode):
         return number == condition.code
     if isinstance(condition, InInterval):
-        is_upper = condition.high == number == SCHEMA.attribute(condition.column).upper  # type: ignore[union-attr]
+        is_upper = condition.high == number == numeric_columns(SCHEMA)[condition.column].upper
         return condition.low <= number < condition.high or is_upper
     return math.isnan(number)
 

@@ -37,7 +37,7 @@ def noisy(
 def test_consistent_answers_are_the_least_squares_solution() -> None:
     """Against the normal equations over the full histogram, solved densely."""
     rng = np.random.default_rng(0)
-    sigmas = {("a", "b"): 3.0, ("b", "c"): 1.0, ("a", "c"): 7.0}
+    sigmas: dict[tuple[str, ...], float] = {("a", "b"): 3.0, ("b", "c"): 1.0, ("a", "c"): 7.0}
     marginals = noisy(sigmas, rng)
     model = NoisyMarginals(400, 2.0, marginals, consistent=True)
     cells = np.indices(DOMAIN.sizes).reshape(3, -1)
@@ -143,12 +143,13 @@ def test_a_fraction_out_of_bounds_is_taken_for_the_nearest_one() -> None:
     marginals = (NoisyMarginal(("a",), np.array([500.0, -100.0]), 3.0),)
     model = NoisyMarginals(400, 20.0, marginals, consistent=False)
     errors = model.answer(QuerySet([Marginal.of(["a"], DOMAIN)])).standard_errors
+    assert errors is not None
     np.testing.assert_allclose(errors * 400, [np.hypot(3.0, 20.0), 3.0])
 
 
 def test_consistency_lowers_the_error() -> None:
     rng = np.random.default_rng(2)
-    sigmas = dict.fromkeys(PAIRS, 5.0)
+    sigmas: dict[tuple[str, ...], float] = dict.fromkeys(PAIRS, 5.0)
     marginals = noisy(sigmas, rng)
     best, raw = (
         NoisyMarginals(400, 0.0, marginals, consistent=c).answer(ALL) for c in (True, False)

@@ -183,12 +183,11 @@ def test_valid_output_on_odd_domains(
     if is_linked(mechanism):
         of_groups = {name: sizes[name] for name in list(sizes)[: len(sizes) // 2]}
         own = {name: size for name, size in sizes.items() if name not in of_groups}
-        schema: Schema = two_level_schema(of_groups, own, 3).linked
-        table = linked_table(schema, random_households(schema, rows))
+        linked = two_level_schema(of_groups, own, 3).linked
+        table = linked_table(linked, random_households(linked, rows))
     else:
-        schema = coded_schema(sizes)
-        table = coded_table(schema, random_rows(sizes, rows))
-    check_valid(carry_out(spec, table, protection=protection), spec, schema)
+        table = coded_table(coded_schema(sizes), random_rows(sizes, rows))
+    check_valid(carry_out(spec, table, protection=protection), spec, table.schema)
 
 
 @pytest.mark.parametrize("rho", [1e-8, 1e-3])
@@ -236,7 +235,8 @@ def fractions(queries: QuerySet, table: Table) -> np.ndarray:
         rows if block.whole is None else QuerySet([block.whole]).count(table)[0]
         for block in queries.blocks
     ]
-    return queries.count(table) / np.repeat(wholes, np.diff(queries.offsets))
+    fractions: np.ndarray = queries.count(table) / np.repeat(wholes, np.diff(queries.offsets))
+    return fractions
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda p: f"{p.unit}-{p.relation}")

@@ -4,6 +4,7 @@ To add a class, add one entry to GROUPS.
 """
 
 import math
+from collections.abc import Callable
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -235,7 +236,7 @@ def test_graphical_models_answer_as_all_their_cells_do(
 ) -> None:
     """In a chain of the attributes, most queries are across cliques."""
     domain, chance = DOMAIN.project(known), torch.Generator().manual_seed(1)
-    potentials = {
+    potentials: dict[tuple[str, ...], torch.Tensor] = {
         pair: torch.randn(domain.project(pair).sizes, generator=chance, dtype=torch.float64)
         for pair in pairwise(domain.names)
     }
@@ -284,12 +285,13 @@ def test_attributes_that_a_model_lacks_are_uniform(
 @pytest.mark.parametrize("name", [name for name in COMPILED if name not in ON_BINS])
 def test_what_bins_cannot_answer_is_refused_with_a_remedy(name: str) -> None:
     queries, support = QuerySet(COMPILED[name]), new_support(ROWS, torch.ones(len(ROWS)))
-    for ask in (
+    questions: tuple[Callable[[], object], ...] = (
         lambda: queries.on_product(random_mixture(1)),
         lambda: queries.on_support(support),
         lambda: queries.on_histogram(Histogram.uniform(DOMAIN)),
         lambda: queries.blocks[0].matching(0, support),
-    ):
+    )
+    for ask in questions:
         with pytest.raises(SpecError, match="bins"):
             ask()
 
@@ -326,10 +328,12 @@ def test_relaxed_answers_are_differentiable_in_all_they_depend_on(queries: Query
     ]
 
     def answers(*given: torch.Tensor) -> torch.Tensor:
-        mine: list[dict[str, torch.Tensor]] = [{}, {}, {}]
+        mine: tuple[dict[str, torch.Tensor], ...] = ({}, {}, {})
         for (i, name), value in zip(names, given, strict=True):
             mine[i][name] = value
-        return QuerySet(some).on_relaxed(RelaxedRows(SCHEMA, *mine, 5.0))
+        categories, places, missing = mine
+        model = RelaxedRows(SCHEMA, categories, places, missing, 5.0)
+        return QuerySet(some).on_relaxed(model)
 
     assert torch.autograd.gradcheck(answers, values, fast_mode=True)
 

@@ -1,6 +1,7 @@
 """A release from a table of real types to rows of the same types."""
 
 import csv
+from collections.abc import Sequence
 from io import BytesIO, StringIO
 from typing import Any
 
@@ -126,7 +127,8 @@ def test_what_cannot_work_is_refused_before_anything_is_touched() -> None:
         def chunks(self) -> Any:
             raise AssertionError("the rows were touched")
 
-        codes = chunks
+        def codes(self, attributes: Sequence[str]) -> Any:
+            raise AssertionError("the rows were touched")
 
     wide = coded_schema({f"c{i}": 10 for i in range(9)})
     with pytest.raises(DomainTooLarge, match=r"1,000,000,000 combinations.*gaussian"):

@@ -120,13 +120,13 @@ def changed(rows: Floats, candidates: Candidates, index: int) -> Floats:
     return other
 
 
-@njit
+@njit()
 def score_all(best: Evaluation, candidates: Candidates) -> None:
     """Score every candidate against the same rows."""
     score(best, candidates, 0, len(candidates.row))
 
 
-@njit
+@njit()
 def keep_all(best: Evaluation, candidates: Candidates) -> None:
     """Make every change, one after another, whether it improves the rows or not."""
     for index in range(len(candidates.row)):

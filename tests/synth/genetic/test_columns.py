@@ -27,7 +27,7 @@ EXTREMES = Schema.model_validate(
 )
 
 
-@njit
+@njit()
 def draw_compiled(columns: Columns, values: Floats, rng: np.random.Generator) -> None:
     """Mutations of every cell."""
     for row in range(values.shape[0]):
@@ -35,7 +35,7 @@ def draw_compiled(columns: Columns, values: Floats, rng: np.random.Generator) ->
             values[row, column] = draw_value(columns, column, rng)
 
 
-@njit
+@njit()
 def place_compiled(columns: Columns, values: Floats, places: Any) -> None:
     """The place of every cell."""
     for row in range(values.shape[0]):

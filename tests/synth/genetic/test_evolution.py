@@ -12,7 +12,7 @@ from synth.genetic.query_counts import loss_of
 from tests.synth.genetic.problems import Floats, new_problem, random_rows
 
 
-@njit
+@njit()
 def read_cells(values: Floats, elites: Elites, elite: int, found: Floats) -> None:
     """Every cell of an elite."""
     for row in range(values.shape[0]):
@@ -81,10 +81,9 @@ def test_a_crossover_gets_what_an_elite_has_in_that_column() -> None:
         tables = tables_of(best, elites)
         evolve(best, elites, candidates, mutations=0, generations=1, rng=rng)
         for column, value in zip(candidates.column, candidates.value, strict=True):
-            holders = [np.isin(value, table[:, column]) for table in tables]
             holders = [
-                bool(holds) or (np.isnan(value) and np.isnan(table[:, column]).any())
-                for holds, table in zip(holders, tables, strict=True)
+                bool(np.isin(value, cells) or (np.isnan(value) and np.isnan(cells).any()))
+                for cells in (table[:, column] for table in tables)
             ]
             assert any(holders)
             only_elsewhere += not holders[0]

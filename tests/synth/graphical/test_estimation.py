@@ -1,5 +1,7 @@
 """Estimation: the best fit, as every cell of the whole distribution shows, from any start."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -17,14 +19,14 @@ from tests.synth.graphical.models import by_hand, domains, sets_of, summed
 Fitted = dict[Attributes, torch.Tensor]
 
 
-def potentials_of(domain: Domain, evidence: list[Evidence], **options: object) -> Fitted:
+def potentials_of(domain: Domain, evidence: list[Evidence], **options: Any) -> Fitted:
     """What is fitted, for each marginal that was measured."""
     tree = JunctionTree.of([each.attributes for each in evidence], domain)
-    settings: dict[str, object] = {"start": {}, "steps": 2000, "close": 1e-7} | options
-    return estimate(tree, evidence, **settings)  # type: ignore[arg-type]
+    settings: dict[str, Any] = {"start": {}, "steps": 2000, "close": 1e-7} | options
+    return estimate(tree, evidence, **settings)
 
 
-def fit(domain: Domain, evidence: list[Evidence], **options: object) -> Fitted:
+def fit(domain: Domain, evidence: list[Evidence], **options: Any) -> Fitted:
     """The fitted marginals of what was measured."""
     tree = JunctionTree.of([each.attributes for each in evidence], domain)
     potentials = potentials_of(domain, evidence, **options)

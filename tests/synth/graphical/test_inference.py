@@ -1,6 +1,7 @@
 """Exact inference: every cross table equals a sum over all cells."""
 
 from itertools import combinations
+from typing import Any
 
 import pytest
 import torch
@@ -69,15 +70,15 @@ def test_no_table_on_the_way_is_larger_than_the_limit(monkeypatch: pytest.Monkey
     """A star whose leaves are asked about together: without slices all of them would be in one."""
     domain = Domain(tuple("abcdef"), (5, 4, 4, 4, 4, 4))
     chance = torch.Generator().manual_seed(1)
-    potentials = {
+    potentials: Potentials = {
         ("a", leaf): torch.randn(5, 4, generator=chance, dtype=torch.float64) for leaf in "bcdef"
     }
     beliefs = propagate(JunctionTree.of(potentials, domain), potentials)
     seen: list[int] = []
     multiply = Elimination._multiply
 
-    def watch(self: Elimination, *arguments: object) -> object:
-        found = multiply(self, *arguments)  # type: ignore[arg-type]
+    def watch(self: Elimination, *arguments: Any) -> Any:
+        found = multiply(self, *arguments)
         seen.append(found[1].numel())
         return found
 
@@ -93,7 +94,7 @@ def test_unlikely_cells_are_not_lost_between_cliques() -> None:
     """A separator's code that one clique makes impossible, almost, and the other one certain."""
     domain = Domain(("a", "b", "c"), (2, 2, 2))
     strong = torch.tensor([[0.0, 0.0], [-900.0, -899.0]], dtype=torch.float64)
-    potentials = {("a", "b"): strong.T.contiguous(), ("b", "c"): -strong}
+    potentials: Potentials = {("a", "b"): strong.T.contiguous(), ("b", "c"): -strong}
     check_all_marginals(domain, potentials)
     (share,) = GraphicalModel(domain, potentials).marginals([("b",)])
     assert 0.1 < share[1] < 0.9

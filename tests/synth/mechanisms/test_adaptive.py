@@ -41,7 +41,7 @@ ANNEALED = AnnealedRounds(
 )
 
 
-def job(candidates: Sequence[Block], journal: MemoryJournal) -> Job:
+def job(candidates: Sequence[Block], journal: MemoryJournal) -> Job[AnnealedRounds]:
     rows = [[i % 2, i % 3, i % 4] for i in range(ROWS)]
     vault = Vault(
         coded_table(SCHEMA, rows), protection=REPLACE_ONE, budget=UNITS_PER_RHO, journal=journal

@@ -16,6 +16,7 @@ from scrim.spec.release import ReleaseSpec
 from synth.domain import Domain
 from synth.journal import MemoryJournal
 from synth.mechanisms import query_gan
+from synth.mechanisms.base import Job
 from synth.mechanisms.best_response import BestResponses
 from synth.mechanisms.game import _rate
 from synth.models.product import ProductMixture
@@ -25,7 +26,8 @@ from synth.planning.plan import plan
 from synth.planning.spending import Draws
 from synth.privacy import noise
 from synth.privacy.noise import FIXED_POINT
-from synth.queries import compile_workload
+from synth.privacy.vault import Vault
+from synth.queries import QuerySet, compile_workload
 from synth.run import FinishedRelease, run
 from tests.support import (
     ADD_REMOVE,
@@ -50,13 +52,22 @@ def carry_out(spec: ReleaseSpec, journal: MemoryJournal, protection: Protection)
     return run(spec, coded_table(SCHEMA, ROWS), journal, protection=protection, delta=1e-9)
 
 
-class Asked:
-    """As much of a job as decides the rate of its draws."""
-
-    def __init__(self, rows: int, protection: Protection) -> None:
-        self.rows = rows
-        self.door = self
-        self.protection = protection
+def new_job(planned: Draws, rows: int, protection: Protection) -> Job[Draws]:
+    """A job about a table without rows, after that many were estimated."""
+    queries = QuerySet([])
+    return Job(
+        door=Vault(
+            coded_table(SCHEMA, []), protection=protection, budget=0, journal=MemoryJournal()
+        ),
+        schema=SCHEMA,
+        domain=Domain.of(SCHEMA),
+        queries=queries,
+        candidates=queries,
+        estimated_rows=rows,
+        estimated_rows_sigma=0.0,
+        plan=planned,
+        progress=lambda done, total: None,
+    )
 
 
 @given(
@@ -79,8 +90,9 @@ def test_every_draw_costs_what_was_planned_whatever_number_of_rows_was_measured(
     # docs/privacy.md, section 4: s eta^2 T(T-1)(2T-1) / (12 n^2), with eta^2 / (2 n^2) for one draw.
     assert sum(planned.prices) * 6 == planned.prices[1] * rounds * (rounds - 1) * (2 * rounds - 1)
     assert planned.per_round * sum(planned.prices) <= units
+    job = new_job(planned, rows, protection)
     for past in {1, rounds // 2, rounds - 1} - {0}:
-        rate = _rate(Asked(rows, protection), planned.prices[past], past)  # type: ignore[arg-type]
+        rate = _rate(job, planned.prices[past], past)
         sampler = noise.gumbel_draws(
             past * protection.max_rows_per_unit * FIXED_POINT, rows * FIXED_POINT / rate, per_round
         )

@@ -17,6 +17,7 @@ from synth.mechanisms.base import Job
 from synth.models.product import ProductMixture
 from synth.models.support import Support
 from synth.planning.plan import plan
+from synth.planning.spending import Rounds
 from synth.queries import Marginal, QuerySet, compile_blocks, compile_workload
 from synth.run import FinishedRelease, run
 from synth.table import Table
@@ -65,10 +66,11 @@ ALL = public_with(*SIZES)
 
 def new_job(
     settings: dict[str, Any], public: Table, cache: RecordingCache | None = None, **changes: Any
-) -> tuple[Job, GemPub]:
+) -> tuple[Job[Rounds], GemPub]:
     """A job that can be trained on public rows: no door leads to others."""
     spec = release(settings, **changes)
     planned = plan(spec, SCHEMA, ADD_REMOVE, UNITS_PER_RHO, public=public.schema)
+    assert isinstance(planned.spending, Rounds)
     job = Job(
         door=cast(Any, None),
         schema=SCHEMA,

@@ -27,7 +27,8 @@ def dependent_rows(rows: int) -> list[list[int]]:
     columns = [
         (size * (0.7 * hidden + 0.3 * rng.random(rows))).astype(int) for size in SIZES.values()
     ]
-    return np.stack(columns, axis=1).tolist()
+    rows_of_codes: list[list[int]] = np.stack(columns, axis=1).tolist()
+    return rows_of_codes
 
 
 def carry_out(journal: MemoryJournal | None = None, **settings: Any) -> FinishedRelease:

@@ -14,7 +14,7 @@ from synth.measurements import EXACT, Measurement
 from synth.mechanisms.base import Job
 from synth.mechanisms.private_gsd import RowsLearner, combine, run
 from synth.models.rows import Rows
-from synth.planning.spending import OneShot, Plan, Rounds
+from synth.planning.spending import OneShot, Rounds
 from synth.privacy.vault import Vault
 from synth.queries import Marginal, QuerySet, Single, compile_workload
 from synth.table import Table
@@ -98,7 +98,7 @@ ADAPTIVE = Rounds(
 
 
 def release(
-    workload: str, plan: Plan, **changes: Any
+    workload: str, plan: OneShot | Rounds, **changes: Any
 ) -> tuple[Rows, Floats, list[tuple[int, int]]]:
     """Rows, their errors, and the reports on the way; the noise is a few rows at most."""
     rows = random_rows(TABLE_ROWS, np.random.default_rng(9))

@@ -1,5 +1,7 @@
 """Models of whole groups: what they draw is what they answer, and what they lack is uniform."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -49,13 +51,12 @@ def group_types(used: tuple[str, ...] = ("g", "h", "a", "b")) -> GroupTypes:
     return model
 
 
-MODELS = {"households": households, "group types": group_types}
+MODELS: dict[str, Callable[[], Model]] = {"households": households, "group types": group_types}
 
 
 @pytest.fixture(params=MODELS)
 def released(request: pytest.FixtureRequest) -> ReleasedModel:
-    model: Model = MODELS[request.param]()
-    return ReleasedModel(SCHEMA, 1000, model)
+    return ReleasedModel(SCHEMA, 1000, MODELS[request.param]())
 
 
 def counted(released: ReleasedModel, queries: QuerySet, groups: int) -> np.ndarray:

@@ -42,7 +42,7 @@ def marginals(mixture: ProductMixture, order: int) -> QuerySet:
 def excess(codes: Codes, mixture: ProductMixture, order: int) -> NDArray[np.float64]:
     """How many rows too many each cell of all cross tables of so many attributes has."""
     queries = marginals(mixture, order)
-    counter = Marginal.counter(queries.blocks)
+    counter = queries.blocks[0].counter(queries.blocks)
     counter.add(codes)
     rows = len(codes[mixture.domain.names[0]])
     return np.concatenate(counter.totals()) - rows * mixture.answer(queries).values

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from scrim.spec.schema import Schema
+from scrim.spec.workload.conditions import numeric_columns
 from synth.models.relaxed import RelaxedRows
 from synth.queries.reading import Reading
 
@@ -30,7 +31,8 @@ def new_rows(temperature: float) -> RelaxedRows:
 
 
 def readings() -> list[Reading]:
-    sex, age, pay = SCHEMA.attributes
+    sex, numbers = SCHEMA.attribute("sex"), numeric_columns(SCHEMA)
+    age, pay = numbers["age"], numbers["pay"]
     levels = [Reading.at_level(age, 3), Reading.at_level(age, 5), Reading.at_level(pay, 2)]
     return [Reading.of(sex), Reading.of(pay), *levels]
 
@@ -54,7 +56,7 @@ def test_hard_edges_put_all_on_one_cell() -> None:
 
 def test_coarser_levels_are_sums_of_finer_ones() -> None:
     rows = new_rows(7.0)
-    _, age, _ = SCHEMA.attributes
+    age = numeric_columns(SCHEMA)["age"]
     coarse, fine = Reading.at_level(age, 2), Reading.at_level(age, 3)
     mixture = rows.mixture([coarse, fine])
     merged = mixture.columns([fine.name]).reshape(2, 4, 2).sum(2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scrim.spec.schema import Schema
-from scrim.spec.workload import Marginals, Ranges
+from scrim.spec.workload import Marginals, Ranges, WorkloadItem
 from synth.models.released import ReleasedModel
 from synth.models.rows import Rows
 from synth.queries import compile_workload
@@ -41,7 +41,7 @@ def ages(chunk: Chunk) -> list[int]:
 
 
 def test_answers_are_shares_of_the_rows() -> None:
-    workload = [
+    workload: list[WorkloadItem] = [
         Marginals(type="marginals", attributes=[["colour", "age"]]),
         Ranges(type="ranges", queries=[{"price": [0.0, 0.5]}, {"age": None, "colour": None}]),
     ]

@@ -8,6 +8,7 @@ from synth.domain import Domain
 from synth.models import support as module
 from synth.models.histogram import Histogram
 from synth.models.support import Support
+from synth.planning.memory import CACHED_BYTES
 from synth.queries import Marginal, QuerySet
 from tests.support import coded_schema, coded_table, random_rows
 
@@ -53,7 +54,7 @@ def test_projecting_keeps_the_answers() -> None:
     np.testing.assert_allclose(projected.answer(queries).values, support.answer(queries).values)
 
 
-@pytest.mark.parametrize("cached", [0, module.CACHED_BYTES], ids=["no cache", "cache"])
+@pytest.mark.parametrize("cached", [0, CACHED_BYTES], ids=["no cache", "cache"])
 def test_reweighting_equals_that_of_the_histogram(
     cached: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,7 +80,7 @@ def test_attributes_that_the_rows_lack_are_uniform() -> None:
 def test_sampling_keeps_every_row_within_one_of_its_share() -> None:
     support = of_rows()
     drawn = support.sample(1000, np.random.default_rng(1))
-    counts = QuerySet([Marginal.of(SIZES, DOMAIN)]).count(
+    counts = QuerySet([Marginal.of(list(SIZES), DOMAIN)]).count(
         coded_table(SCHEMA, np.stack([drawn[name] for name in SIZES], axis=1).tolist())
     )
     assert np.abs(counts - 1000 * as_histogram(support).weights.numpy().ravel()).max() <= 1

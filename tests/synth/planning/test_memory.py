@@ -207,8 +207,10 @@ def test_answers_across_cliques_take_about_what_was_forecast() -> None:
     sizes = columns(6, 80)
     expected = forecast(mechanism, sizes, TRIPLES)
     assert expected is not None
-    order = {"mechanism": mechanism, "sizes": sizes, "workload": TRIPLES, "small": {"rounds": 3}}
-    assert expected / 2 < measure(**order, answered=True) < 2 * expected
+    measured = measure(
+        mechanism=mechanism, sizes=sizes, workload=TRIPLES, small={"rounds": 3}, answered=True
+    )
+    assert expected / 2 < measured < 2 * expected
 
 
 @pytest.mark.slow
@@ -243,8 +245,10 @@ def test_a_fit_of_groups_takes_about_what_was_forecast(
     schema = two_level_schema(of_groups, sizes, 3).linked
     expected = plan(spec, schema, household(3), UNITS_PER_RHO).memory_bytes
     assert expected is not None
-    order = {"mechanism": mechanism, "sizes": sizes, "workload": workload, "small": small}
-    assert expected / 2 < measure(**order, of_groups=of_groups) < 2 * expected
+    measured = measure(
+        mechanism=mechanism, sizes=sizes, workload=workload, small=small, of_groups=of_groups
+    )
+    assert expected / 2 < measured < 2 * expected
 
 
 def measure(

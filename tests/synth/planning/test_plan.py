@@ -355,4 +355,5 @@ def test_memory_holds_all_that_is_public_however_little_is_measured() -> None:
     by_person = plan(spec, linked, BY_PERSON, UNITS_PER_RHO).memory_bytes
     by_household = plan(spec, linked, household(3, "replace_one"), UNITS_PER_RHO).memory_bytes
     # Of four tables one is measured: where two are public, these are fitted as well.
+    assert by_person is not None and by_household is not None
     assert by_person > by_household

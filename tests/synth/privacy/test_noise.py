@@ -4,6 +4,7 @@ Every check that accepts the right scale must also reject a wrong one, or it wou
 """
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations, product
 
@@ -67,7 +68,7 @@ def choice_probabilities(scores: np.ndarray, scale: float, k: int) -> dict[tuple
     return law
 
 
-def g_test(chosen: list[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> float:
+def g_test(chosen: Sequence[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> float:
     """p-value of a G-test; outcomes too rare to expect once must not be seen often."""
     draws = len(chosen)
     statistic, cells, rare = 0.0, 0, 0
@@ -169,7 +170,8 @@ def drawn_probabilities(scores: np.ndarray, scale: float) -> np.ndarray:
     """Exact law of the candidates whose copies are drawn."""
     candidates, copied = noise.copies(scores, scale)
     weights = np.bincount(candidates, np.exp((copied - copied.max()) / scale))
-    return weights / weights.sum()
+    law: np.ndarray = weights / weights.sum()
+    return law
 
 
 def renyi(log_p: np.ndarray, log_q: np.ndarray, order: float) -> float:

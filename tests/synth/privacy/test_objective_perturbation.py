@@ -39,9 +39,11 @@ def curvature(row: float, theta: np.ndarray) -> np.ndarray:
     """Its second derivative."""
 
     def of(x: float) -> np.ndarray:
-        return x**2 * expit(theta * x) * expit(-theta * x)
+        found: np.ndarray = x**2 * expit(theta * x) * expit(-theta * x)
+        return found
 
-    return of(row) - ROWS * of(GENERATED)
+    difference: np.ndarray = of(row) - ROWS * of(GENERATED)
+    return difference
 
 
 def inner_probability(row: float, epsilon: float) -> float:

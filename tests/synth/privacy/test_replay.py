@@ -88,7 +88,8 @@ def released(
 ) -> Callable[[], tuple[Any, ...]]:
     """Carry out a release, certified where it has rows; returns all that leaves it."""
     certified = {"rows": 50, "certify": {"share": 0.1}}
-    spec = ask(mechanism, **{} if mechanism["name"] == "gaussian" else {"outputs": certified})
+    changes: dict[str, Any] = {} if mechanism["name"] == "gaussian" else {"outputs": certified}
+    spec = ask(mechanism, **changes)
 
     def carry() -> tuple[Any, ...]:
         told: list[JobProgress] = []

@@ -20,7 +20,8 @@ from synth.domain import Domain
 from synth.door import TotalError
 from synth.journal import MemoryJournal
 from synth.privacy import noise
-from synth.privacy.vault import FIXED_POINT, Vault
+from synth.privacy.noise import FIXED_POINT
+from synth.privacy.vault import Vault
 from synth.queries import Marginal, QueryBlock, QuerySet, Single, compile_workload
 from synth.table import Table, store_numbers
 from tests.support import PROTECTIONS, coded_schema, coded_table
@@ -89,7 +90,7 @@ def neighbours(
 
 def by_total(weights: list[int]) -> TotalError:
     """A score with these weights, and offsets that no count has."""
-    return TotalError(np.array(weights), 0.7 + np.arange(len(weights)))
+    return TotalError(np.array(weights), 0.7 + np.arange(len(weights), dtype=np.float64))
 
 
 Operation = Callable[[Vault], object]

@@ -2,6 +2,7 @@
 
 import hashlib
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from synth.domain import Domain
 from synth.door import TotalError
 from synth.journal import JournalMismatch, MemoryJournal, Operation
 from synth.privacy.accountant import Accountant, BudgetExceeded
-from synth.privacy.vault import FIXED_POINT, Vault, capped_sums, fixed_point
+from synth.privacy.noise import FIXED_POINT
+from synth.privacy.vault import Vault, capped_sums, fixed_point
 from synth.queries import Marginal, QuerySet, Single, compile_blocks
 from synth.table import Table
 from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table
@@ -42,7 +44,8 @@ class Untouchable(Table):
     def chunks(self) -> Any:
         raise AssertionError("the rows were touched")
 
-    codes = chunks
+    def codes(self, attributes: Sequence[str]) -> Any:
+        raise AssertionError("the rows were touched")
 
 
 def test_the_door_can_be_read_in_one_sitting() -> None:

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from numpy.typing import ArrayLike
 
 from scrim.spec.errors import SpecError
-from scrim.spec.schema import Schema
+from scrim.spec.schema import CategoricalColumn, Schema
 from scrim.spec.workload import TreeBlock
 from synth.domain import Domain
 from synth.models.product import ProductMixture
@@ -38,9 +39,10 @@ def new_tree(schema: Schema, levels: int) -> TreeQueries:
     return TreeQueries.of(TreeBlock(names, levels), schema)
 
 
-def count(tree: TreeQueries, **numbers: list[float]) -> list[int]:
+def count(tree: TreeQueries, **numbers: ArrayLike) -> list[int]:
     chunk = store_numbers(tree.schema, {name: np.array(n) for name, n in numbers.items()})
-    return QuerySet([tree]).count(Table(tree.schema, [chunk])).tolist()
+    counts: list[int] = QuerySet([tree]).count(Table(tree.schema, [chunk])).tolist()
+    return counts
 
 
 def test_cells_are_half_open_and_the_last_is_closed() -> None:
@@ -146,8 +148,10 @@ def check_against_rows(tree: TreeQueries) -> None:
     codes = {name: rng.integers(size, size=50) for name, size in domain.size_of.items()}
     numbers = {}
     for column in tree.schema.attributes:
-        is_category = column.type == "categorical"
-        of_code = range(column.size) if is_category else [*column.edges[:-1], np.nan]
+        if isinstance(column, CategoricalColumn):
+            of_code = [float(code) for code in range(column.size)]
+        else:
+            of_code = [*column.edges[:-1], np.nan]
         numbers[column.name] = np.array(of_code, np.float64)[codes[column.name]]
     counted = count(tree, **numbers)
     one_hot = [np.eye(domain.size_of[name])[codes[name]] for name in domain.names]

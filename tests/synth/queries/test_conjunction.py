@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from scrim.spec.schema import CategoricalColumn, Schema
-from scrim.spec.workload import Prefixes, Ranges
-from scrim.spec.workload.conditions import Conjunction, HasCode, InInterval
+from scrim.spec.workload import Prefixes, Ranges, WorkloadItem
+from scrim.spec.workload.conditions import Conjunction, HasCode, InInterval, numeric_columns
 from synth.domain import Domain
 from synth.models.product import ProductMixture
 from synth.models.support import Support
@@ -59,7 +59,7 @@ def random_numbers(rows: int) -> dict[str, np.ndarray]:
 
 NUMBERS = random_numbers(ROWS)
 TABLE = Table(SCHEMA, [store_numbers(SCHEMA, NUMBERS)])
-ITEMS = {
+ITEMS: dict[str, WorkloadItem] = {
     "prefixes": Prefixes(type="prefixes", count=400, seed=1),
     "prefixes without categories": Prefixes(
         type="prefixes", count=200, seed=2, categorical=0, numeric=3
@@ -81,7 +81,7 @@ def matches(conjunction: Conjunction, numbers: dict[str, np.ndarray]) -> np.ndar
         if isinstance(condition, HasCode):
             found &= mine == condition.code
         elif isinstance(condition, InInterval):
-            upper = SCHEMA.attribute(condition.column).upper  # type: ignore[union-attr]
+            upper = numeric_columns(SCHEMA)[condition.column].upper
             below = (mine < condition.high) | ((condition.high == upper) & (mine == upper))
             found &= (mine >= condition.low) & below
         else:

@@ -47,7 +47,9 @@ HOUSEHOLDS = random_households(SCHEMA, 60)
 
 
 def counted(queries: QuerySet, households: list[Household], chunk_groups: int = 1000) -> list[int]:
-    return queries.count(linked_table(SCHEMA, households, chunk_groups=chunk_groups)).tolist()
+    table = linked_table(SCHEMA, households, chunk_groups=chunk_groups)
+    counts: list[int] = queries.count(table).tolist()
+    return counts
 
 
 def test_counts_equal_a_count_by_hand() -> None:
@@ -193,8 +195,8 @@ def test_rows_and_kinds_of_groups_agree() -> None:
     for group, individuals in HOUSEHOLDS:
         kinds = sorted(int(np.ravel_multi_index(own, (2, 2, 3))) for own in individuals)
         kinds += [types.of_individuals.cells] * (SCHEMA.max_group_size - len(kinds))
-        multiset = (types.members == torch.tensor(kinds)).all(1).nonzero().item()
-        cell = np.ravel_multi_index(group, (2, 3))
+        multiset = int((types.members == torch.tensor(kinds)).all(1).nonzero().item())
+        cell = int(np.ravel_multi_index(group, (2, 3)))
         types.weights[multiset, cell] += 1 / len(HOUSEHOLDS)
     expected = np.array(counted(QUERIES, HOUSEHOLDS)) / len(HOUSEHOLDS)
     np.testing.assert_allclose(QUERIES.on_group_types(types).numpy(), expected, atol=1e-12)

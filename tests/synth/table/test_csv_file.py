@@ -2,7 +2,7 @@ import csv
 import gzip
 import io
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -290,8 +290,9 @@ def test_reading_may_stop_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     path.write_bytes(HEADER + b"F,1,2\n" * 200_000)
     for _ in range(5):
         chunks = read_csv(path, PERSON)
+        assert isinstance(chunks, Generator)
         assert len(next(chunks)["sex"])
-        chunks.close()  # type: ignore[attr-defined]
+        chunks.close()
 
 
 # Writing

@@ -1,5 +1,6 @@
 """Two tables become linked rows and two tables again; nothing looks beyond a group's own rows."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -7,10 +8,10 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrim.spec.two_level import TwoLevelSchema
+from scrim.spec.two_level import LevelTable, TwoLevelSchema
 from synth.table import Table
 from synth.table.chunk import Chunk
-from synth.table.encoding import codec_of
+from synth.table.encoding import attribute_codec, codec_of
 from synth.table.linking import draw_groups, link, number_keys, starts_of_groups, unlink
 from tests.synth.linked import two_level_schema
 
@@ -38,8 +39,8 @@ GROUPS = [("x", "yes", "1.5"), ("y", "no", "7"), ("empty", "yes", "2")]
 INDIVIDUALS = [("y", "70"), ("nowhere", "30"), ("x", "20"), ("y", "10"), ("", "40")]
 
 
-def encoded(table: str, rows: list[tuple[str, ...]]) -> Chunk:
-    schema = SCHEMA.table(table)  # type: ignore[arg-type]
+def encoded(table: LevelTable, rows: Sequence[tuple[str, ...]]) -> Chunk:
+    schema = SCHEMA.table(table)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema.columns)
     return {
         column.name: codec_of(column).encode(pa.array(cells, pa.string()))
@@ -47,7 +48,7 @@ def encoded(table: str, rows: list[tuple[str, ...]]) -> Chunk:
     }
 
 
-def linked(groups: list[tuple[str, ...]], individuals: list[tuple[str, ...]]) -> Chunk:
+def linked(groups: Sequence[tuple[str, ...]], individuals: Sequence[tuple[str, ...]]) -> Chunk:
     rows = link(encoded("groups", groups), encoded("individuals", individuals), SCHEMA)
     (checked,) = Table(SCHEMA.linked, [rows]).chunks()
     return checked
@@ -56,7 +57,7 @@ def linked(groups: list[tuple[str, ...]], individuals: list[tuple[str, ...]]) ->
 def households(rows: Chunk) -> dict[bytes, tuple[object, ...]]:
     """What is known of each group, whatever the order of groups and of its individuals."""
     starts = starts_of_groups(rows["id"])
-    found = {}
+    found: dict[bytes, tuple[object, ...]] = {}
     for start, end in pairwise([*starts, len(rows["id"])]):
         town, rent = set(rows["town"][start:end].tolist()), set(map(str, rows["rent"][start:end]))
         assert len(town) == len(rent) == 1
@@ -114,8 +115,8 @@ def test_linked_rows_become_two_tables_with_keys_from_one_upwards() -> None:
     assert [c.name for c in own_schema.columns] == ["home", "age"]
     for schema, chunk in tables.values():
         assert list(Table(schema, [chunk]).chunks()) == [chunk]
-    keys = codec_of(group_schema.columns[0]).decode(groups["id"]).to_pylist()  # type: ignore[union-attr]
-    homes = codec_of(own_schema.columns[0]).decode(individuals["home"]).to_pylist()  # type: ignore[union-attr]
+    keys = attribute_codec(group_schema.attribute("id")).decode(groups["id"]).to_pylist()
+    homes = attribute_codec(own_schema.attribute("home")).decode(individuals["home"]).to_pylist()
     assert keys == [1, 2, 3, 4]
     for name in ("town", "rent"):
         again = groups[name][np.array(homes) - 1]
