@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import httpx
 import pytest
+from pydantic import BaseModel
 
 from scrim import AsyncClient, Client, ReleaseFailed
 from scrim.releases import AsyncReleaseHandle, ReleaseHandle
@@ -40,7 +41,8 @@ def test_both_clients_have_the_same_methods(resource: str) -> None:
 
 
 def test_both_kinds_of_releases_have_the_same_methods() -> None:
-    actions = [public(kind.model_construct()) for kind in (ReleaseHandle, AsyncReleaseHandle)]
+    kinds: tuple[type[BaseModel], ...] = (ReleaseHandle, AsyncReleaseHandle)
+    actions = [public(kind.model_construct()) for kind in kinds]
     assert actions[0].keys() == actions[1].keys() >= {"wait", "download", "to_pandas", "to_polars"}
 
 

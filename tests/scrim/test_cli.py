@@ -13,10 +13,12 @@ from typing import Any
 import httpx
 import pytest
 import typer
+from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from scrim import ScrimError, __version__
 from scrim.cli import app
+from scrim.spec.schema import CategoricalColumn, Schema
 from scrim.transport import ATTEMPTS
 from scrim.values import parse_schema
 from tests.e2e.support import SCRIM
@@ -472,7 +474,10 @@ class TestSchemas:
         arguments = ("schema", "propose", "--public-sample", table[0])
         code, out, err = run(*arguments, "--i-state-this-sample-is-public")
         assert code == 0
-        assert parse_schema(json.loads(out)).columns[0].values == ["F", "M"]
+        proposed = parse_schema(json.loads(out))
+        assert isinstance(proposed, Schema)
+        (sex,) = proposed.columns
+        assert isinstance(sex, CategoricalColumn) and sex.values == ["F", "M"]
         assert "review every one" in err and "Left out: name has more than 100" in err
         written = tmp_path / "new.json"
         options = ("--i-state-this-sample-is-public", "--output", written, "--json")
@@ -498,6 +503,7 @@ class TestSchemas:
 def commands() -> list[tuple[str, ...]]:
     """Every command, as it is typed."""
     top = typer.main.get_command(app)
+    assert isinstance(top, TyperGroup)
     found: list[tuple[str, ...]] = []
     for name, command in top.commands.items():
         inside = getattr(command, "commands", None)

@@ -16,7 +16,7 @@ from scrim.spec.budget import UNITS_PER_RHO
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseRequest
 from scrim.spec.schema import CategoricalColumn, Schema
-from synth.planning.plan import plan
+from synth.planning.choice import resolve
 
 MOST_CELLS = 2_000_000
 
@@ -65,7 +65,7 @@ class TestExample:
     def test_the_release_is_one_that_works(self) -> None:
         schema = Schema.model_validate(SCHEMA)
         body = ReleaseRequest.model_validate(release_body("d1"))
-        plan(body, schema, Protection(), UNITS_PER_RHO)
+        resolve(body, schema, Protection(), UNITS_PER_RHO)
         assert {name for question in QUESTIONS for name in question} == set(EXAMPLE_COLUMNS)
         assert math.prod(column.size for column in schema.attributes) < MOST_CELLS
 

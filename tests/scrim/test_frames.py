@@ -3,6 +3,7 @@
 import hashlib
 import io
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from worker.artifacts import rows_as_csv
 pytestmark = pytest.mark.usefixtures("both_ways")
 
 CELLS: dict[str, list[Any]] = {"sex": ["F", None, "M"], "age": [30, 41, None]}
-FRAMES = {
+FRAMES: dict[str, Callable[[], Any]] = {
     "pandas": lambda: pd.DataFrame(CELLS),
     "pandas, typed": lambda: pd.DataFrame(CELLS).astype({"sex": "category", "age": "Int64"}),
     "polars": lambda: pl.DataFrame(CELLS),
@@ -59,9 +60,7 @@ class TestIn:
         assert table["age"].to_pylist() == CELLS["age"]
 
     def test_a_kind_of_frame_is_one(self) -> None:
-        class Mine(pd.DataFrame):
-            pass
-
+        Mine = type("Mine", (pd.DataFrame,), {})
         script = Script(answer(DATASET, 202))
         script.client().datasets.upload_content("d1", Mine(CELLS))
         assert pq.read_table(io.BytesIO(script.requests[0].content)).num_rows == 3

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from fastapi import APIRouter
+from fastapi.routing import APIRoute
 
 from scrim import Client
 from service.datasets import endpoints as datasets
@@ -31,7 +32,8 @@ def without_names(path: str) -> str:
 
 
 def test_the_client_knows_every_address_of_the_service() -> None:
-    offered = {without_names(route.path) for router in ROUTERS for route in router.routes}
+    routes = [route for router in ROUTERS for route in router.routes]
+    offered = {without_names(route.path) for route in routes if isinstance(route, APIRoute)}
     written = "".join(path.read_text() for path in CLIENT.glob("*.py"))
     assert {without_names(found) for found in re.findall(r'"(/v1/[^"]*)"', written)} == offered
 

@@ -1,5 +1,7 @@
 """The client repeats what is safe to repeat, nothing else, and raises problems with all fields."""
 
+from collections.abc import AsyncIterator, Iterator
+
 import httpx
 import pytest
 
@@ -92,11 +94,11 @@ class TestRetries:
 
     def test_an_answer_that_breaks_off_is_reported(self) -> None:
         class Broken(httpx.SyncByteStream, httpx.AsyncByteStream):
-            def __iter__(self):  # type: ignore[no-untyped-def]
+            def __iter__(self) -> Iterator[bytes]:
                 yield b"{"
                 raise httpx.ReadError("cut")
 
-            async def __aiter__(self):  # type: ignore[no-untyped-def]
+            async def __aiter__(self) -> AsyncIterator[bytes]:
                 for piece in self:
                     yield piece
 

@@ -21,7 +21,7 @@ from scrim.spec.workload import (
     WorkloadItem,
     expand,
 )
-from scrim.spec.workload.conditions import HasCode, InInterval, IsMissing
+from scrim.spec.workload.conditions import HasCode, InInterval, IsMissing, numeric_columns
 
 SEX = {"name": "sex", "type": "categorical", "values": ["F", "M"], "other": "M"}
 JOB = {"name": "job", "type": "categorical", "values": ["a", "b", "c"], "nullable": False}
@@ -38,7 +38,7 @@ SCHEMA = new_schema()
 
 
 def item(**fields: Any) -> WorkloadItem:
-    return TypeAdapter[Any](WorkloadItem).validate_python(fields)
+    return TypeAdapter[WorkloadItem](WorkloadItem).validate_python(fields)
 
 
 def tree(**fields: Any) -> WorkloadItem:
@@ -173,9 +173,9 @@ def test_random_prefixes() -> None:
         assert isinstance(category, HasCode)
         assert {number.column for number in numbers} == {"age", "pay"}
         for number in numbers:
-            column = SCHEMA.attribute(number.column)
+            column = numeric_columns(SCHEMA)[number.column]
             assert isinstance(number, InInterval | IsMissing)
-            assert not isinstance(number, InInterval) or number.low == column.lower <= number.high  # type: ignore[union-attr]
+            assert not isinstance(number, InInterval) or number.low == column.lower <= number.high
 
 
 def test_prefixes_of_numbers_alone_read_no_category() -> None:
@@ -229,7 +229,7 @@ def test_the_choice_is_the_same_for_ever() -> None:
 
 
 def test_names_tell_blocks_apart() -> None:
-    items = [
+    items: list[WorkloadItem] = [
         Prefixes(type="prefixes", count=5, seed=1),
         Prefixes(type="prefixes", count=5, seed=2),
         Prefixes(type="prefixes", count=6, seed=1),

@@ -233,7 +233,10 @@ def test_codes_of_all_columns_together_are_bounded() -> None:
 
     values = {"name": "c", "type": "categorical", "values": ["a"], "nullable": False}
     groups = {"key": "hid", "columns": columns(2)}
-    own = {"group_key": "hid", "columns": [{**c, "name": f"own {c['name']}"} for c in columns(3)]}
+    own: dict[str, Any] = {
+        "group_key": "hid",
+        "columns": [{**c, "name": f"own {c['name']}"} for c in columns(3)],
+    }
     assert Schema.model_validate({"columns": columns(5)})
     assert TwoLevelSchema.model_validate(
         {"groups": groups, "individuals": own, "max_group_size": 2}
@@ -241,7 +244,7 @@ def test_codes_of_all_columns_together_are_bounded() -> None:
     too_many = "500,002 bins and values together, more than 500,000"
     with pytest.raises(ValidationError, match=too_many):
         Schema.model_validate({"columns": [*columns(5), values]})
-    own["columns"].append(values)  # type: ignore[attr-defined]
+    own["columns"].append(values)
     with pytest.raises(ValidationError, match=too_many):
         TwoLevelSchema.model_validate({"groups": groups, "individuals": own, "max_group_size": 2})
 
@@ -328,13 +331,13 @@ def test_refused_schemas(columns: list[Any], message: str) -> None:
 
 
 def test_two_levels() -> None:
-    tables = {
+    tables: dict[str, Any] = {
         "groups": {"key": "hid", "columns": [column("region")]},
         "individuals": {"group_key": "hid", "columns": [column("sex")]},
         "max_group_size": 5,
     }
     assert TwoLevelSchema.model_validate(tables).max_group_size == 5
-    tables["individuals"]["columns"].append(column("sex"))  # type: ignore[index]
+    tables["individuals"]["columns"].append(column("sex"))
     with pytest.raises(ValidationError, match="repeated: 'sex'"):
         TwoLevelSchema.model_validate(tables)
 
@@ -342,7 +345,7 @@ def test_two_levels() -> None:
 def test_a_schema_never_changes() -> None:
     schema = Schema.model_validate(EXAMPLE)
     with pytest.raises(ValidationError, match="frozen"):
-        schema.columns = []
+        schema.columns = []  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
