@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 from hypothesis import given
@@ -108,11 +108,12 @@ def test_a_wrapped_key_opens_for_its_dataset_and_master_key_only() -> None:
     wrapped = wrap_key(key, dataset, master_key=master_key)
     assert key not in wrapped
     assert unwrap_key(wrapped, dataset, master_key=master_key) == key
-    for attempt in (
+    attempts: tuple[Callable[[], bytes], ...] = (
         lambda: unwrap_key(wrapped, uuid.uuid4(), master_key=master_key),
         lambda: unwrap_key(wrapped, dataset, master_key=new_data_key()),
         lambda: unwrap_key(wrapped[:-1], dataset, master_key=master_key),
         lambda: unwrap_key(b"", dataset, master_key=master_key),
-    ):
+    )
+    for attempt in attempts:
         with pytest.raises(Unreadable):
             attempt()

@@ -78,7 +78,7 @@ def random_key() -> str:
 
 def settings_for(owner_url: Any, broker_url: str, folder: Path, **changes: Any) -> Settings:
     app_url = enable_app_login(owner_url, password="correct horse")
-    values = {
+    values: dict[str, Any] = {
         "database_url": app_url.set(drivername="postgresql").render_as_string(hide_password=False),
         "broker_url": broker_url,
         "storage_url": f"file://{folder}/objects",

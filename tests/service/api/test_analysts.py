@@ -96,7 +96,7 @@ def everything(
     request_id = {"X-Request-ID": "poll"}
     answers: dict[str, httpx.Response] = {}
     for method, path in addresses(api, questions):
-        body = {"rows": 1} if path.endswith("samples") else {"workload": []}
+        body: dict[str, Any] = {"rows": 1} if path.endswith("samples") else {"workload": []}
         answers[path] = api.role("analyst").request(
             method,
             path.format_map(ids),

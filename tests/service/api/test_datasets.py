@@ -1,6 +1,7 @@
 """Datasets: declared, uploaded in constant memory, encrypted, deletable, never shown."""
 
 import uuid
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_declare_and_show(api: Api) -> None:
 
 
 def test_a_public_dataset_needs_provenance_and_the_statement(api: Api) -> None:
-    body = {"name": "old census", "visibility": "public", "schema": SCHEMA}
+    body: dict[str, Any] = {"name": "old census", "visibility": "public", "schema": SCHEMA}
     curator = api.role("curator")
     problem(curator.post("/v1/datasets", json=body), 422, "invalid")
     body |= {"provenance": "published in 1994"}
@@ -63,7 +64,7 @@ def test_refused_declarations(api: Api) -> None:
     population = api.population()
     curator = api.role("curator")
     good = {"name": "x", "visibility": "private", "population_id": population, "schema": SCHEMA}
-    for changes in (
+    refused: tuple[dict[str, Any], ...] = (
         {"schema": {"columns": []}},
         {"schema": {"columns": [{"name": "a", "type": "colour"}]}},
         {"schema": SCHEMA | {"more": 1}},
@@ -77,7 +78,8 @@ def test_refused_declarations(api: Api) -> None:
         {"visibility": "secret"},
         {"population_id": "x"},
         {"name": None},
-    ):
+    )
+    for changes in refused:
         problem(curator.post("/v1/datasets", json=good | changes), 422, "invalid")
     unknown = good | {"population_id": str(uuid.uuid4())}
     problem(curator.post("/v1/datasets", json=unknown), 404, "not-found")

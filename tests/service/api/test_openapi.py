@@ -32,8 +32,8 @@ from schemathesis.schemas import APIOperation
 
 from service.app import create_app
 from service.data.config import Settings
+from service.data.media_types import GZIP, PARQUET
 from service.data.task_queue import ANSWER, FAST, SAMPLE
-from service.datasets import uploads
 from service.embedded import PostgresServer, ValkeyServer
 from service.keys.schemas import SCOPES
 from tests.databases import create_database
@@ -70,7 +70,7 @@ OPERATIONS = [
     for path, operations in DOCUMENT["paths"].items()
     for method, operation in operations.items()
 ]
-schemathesis.serializer.alias([uploads.GZIP, uploads.PARQUET], "application/octet-stream")
+schemathesis.serializer.alias([GZIP, PARQUET], "application/octet-stream")
 # A list that is longer than documented may make the body larger than any may be.
 REFUSED = [
     "400",
@@ -110,7 +110,11 @@ each_operation = pytest.mark.parametrize(
 
 
 def send_requests(
-    operation: APIOperation, send: Callable[[Case], None], *, random: int, systematic: bool
+    operation: APIOperation[Any, Any, Any, Any],
+    send: Callable[[Case[Any]], None],
+    *,
+    random: int,
+    systematic: bool,
 ) -> None:
     """Make requests for an operation and send each: as documented, and wrong in one way.
 
@@ -136,13 +140,13 @@ class World:
     real: dict[str, str]
     asked: Counter[str] = field(default_factory=Counter)
 
-    def has_time_for(self, case: Case) -> bool:
+    def has_time_for(self, case: Case[Any]) -> bool:
         """All requests of a small operation; for the largest bodies there would be thousands."""
         number = self.asked[case.operation.label]
         self.asked[case.operation.label] += 1
         return number < FIRST or number % EVERY == 0
 
-    def ask(self, case: Case, *, key: str | None) -> Any:
+    def ask(self, case: Case[Any], *, key: str | None) -> Any:
         """Send a request about things that exist, and hold the answer against the document."""
         path = case.meta.components.get(ParameterLocation.PATH) if case.meta else None
         if path is not None and path.mode == GenerationMode.POSITIVE:
@@ -207,7 +211,7 @@ def world(postgres_server: PostgresServer, valkey_server: ValkeyServer) -> Itera
 
 @each_operation
 def test_answers_are_as_documented(path: str, method: str, world: World) -> None:
-    def send(case: Case) -> None:
+    def send(case: Case[Any]) -> None:
         if world.has_time_for(case):
             world.ask(case, key=world.key)
 
@@ -218,7 +222,7 @@ def test_answers_are_as_documented(path: str, method: str, world: World) -> None
 
 @each_operation
 def test_without_a_key_nothing_is_told(path: str, method: str, world: World) -> None:
-    def send(case: Case) -> None:
+    def send(case: Case[Any]) -> None:
         answer = world.ask(case, key=None)
         if path not in NEEDS_NO_KEY:
             # 422: a body that is not JSON is refused before its key is checked.

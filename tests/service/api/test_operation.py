@@ -199,7 +199,7 @@ def test_logs_keep_allowed_fields_only() -> None:
     "key", ["", "short", "A" * 43 + "=", "MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI=", "?" * 44]
 )
 def test_guessable_keys_are_refused(key: str, data_dir: Path) -> None:
-    good = {
+    good: dict[str, Any] = {
         "database_url": "postgresql://u@h/d",
         "broker_url": "redis://h/0",
         "storage_url": "file:///x",

@@ -33,7 +33,7 @@ def test_create_and_show(api: Api) -> None:
         "as_of": body["budget"]["as_of"],
     }
     for role in ("admin", "curator", "analyst"):
-        shown = api.role(role).get(answer.headers["location"]).json()  # type: ignore[arg-type]
+        shown = api.role(role).get(answer.headers["location"]).json()
         assert (shown["budget"].pop("as_of") is None) == (role == "curator")
         assert shown == body | {"budget": shown["budget"]}
         assert shown["budget"].items() < body["budget"].items()

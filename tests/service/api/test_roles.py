@@ -6,16 +6,17 @@ from typing import Any
 import pytest
 
 from service.data import progress
+from service.keys.schemas import Scope
 
 from .support import Api, problem, release_body
 
-ROLES = ("admin", "curator", "analyst")
+ROLES: tuple[Scope, ...] = ("admin", "curator", "analyst")
 ANY = set(ROLES)
 NOBODY = uuid.UUID(int=0)
 QUESTION = {"workload": [{"type": "marginals", "k": 1}]}
 
 # method, path, body, scopes that may call it
-CALLS: list[tuple[str, str, Any, set[str]]] = [
+CALLS: list[tuple[str, str, Any, set[Scope]]] = [
     ("POST", "/v1/keys", {"name": "k", "scopes": ["analyst"]}, {"admin"}),
     ("GET", "/v1/keys", None, {"admin"}),
     ("DELETE", "/v1/keys/{key_id}", None, {"admin"}),
@@ -61,7 +62,7 @@ def test_routes_have_descriptions(api: Api) -> None:
 
 
 @pytest.mark.parametrize(("method", "path", "body", "allowed"), CALLS)
-def test_matrix(api: Api, method: str, path: str, body: Any, allowed: set[str]) -> None:
+def test_matrix(api: Api, method: str, path: str, body: Any, allowed: set[Scope]) -> None:
     names = ("key_id", "population_id", "dataset_id", "release_id")
     url = path.format(**dict.fromkeys(names, NOBODY), name="synthetic.csv")
     with api.client(None) as nobody, api.client("scrim_wrong") as stranger:
@@ -70,7 +71,7 @@ def test_matrix(api: Api, method: str, path: str, body: Any, allowed: set[str]) 
             problem(answer, 401, "unauthorized")
             assert answer.headers["www-authenticate"] == "Bearer"
     for role in ROLES:
-        answer = api.role(role).request(  # type: ignore[arg-type]
+        answer = api.role(role).request(
             method, url, json=body, headers={"Idempotency-Key": uuid.uuid4().hex}
         )
         if role in allowed:

@@ -118,7 +118,8 @@ class TestPopulations:
         assert one.url.path == other.url.path
         changed = everybody.post("/populations/new", {**fields, "name": "others"})
         assert changed.status_code == 409
-        assert REPEAT.search(changed.text)[1] != found[1]  # type: ignore[index]
+        found_again = REPEAT.search(changed.text)
+        assert found_again and found_again[1] != found[1]
 
     def test_the_ledger_is_paged_and_verified(self, everybody: Visitor, dataset: str) -> None:
         api = everybody.api
@@ -172,9 +173,9 @@ class TestDatasets:
 
     def test_rows_become_json_and_rows_again(self, everybody: Visitor, population: str) -> None:
         text = everybody.post("/datasets/new", self.fields(population, action="to_json")).text
-        written = unescape(
-            re.search(r"<textarea id=\"schema_json\"[^>]*>(.*?)</textarea>", text, re.S)[1]
-        )  # type: ignore[index]
+        area = re.search(r"<textarea id=\"schema_json\"[^>]*>(.*?)</textarea>", text, re.S)
+        assert area
+        written = unescape(area[1])
         assert [column["name"] for column in json.loads(written)["columns"]] == ["sex", "age"]
         fields = self.fields(population, action="to_rows", mode="json", schema_json=written)
         assert field(everybody.post("/datasets/new", fields).text, "c1.upper") == "99"
@@ -326,7 +327,9 @@ class TestNewReleases:
         assert answer.status_code == 200
         assert answer.text.startswith('<div id="preview"')
         assert '<span class="big">0.1</span> <small>ρ</small>' in answer.text
-        body = json.loads(unescape(re.search(r"<pre[^>]*>(.*?)</pre>", answer.text, re.S)[1]))  # type: ignore[index]
+        shown = re.search(r"<pre[^>]*>(.*?)</pre>", answer.text, re.S)
+        assert shown
+        body = json.loads(unescape(shown[1]))
         known = everybody.api.all.post("/v1/releases/preview", json=body).json()
         assert f'<dd class="number">{known["queries"]}</dd>' in answer.text
 

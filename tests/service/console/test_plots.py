@@ -57,11 +57,8 @@ def test_others_are_summed() -> None:
     ]
     first, second = plots_of(answers, SCHEMA)
     assert [bar.fraction for bar in first.bars] == pytest.approx([3 / 15, 12 / 15])
-    assert [(bar.label, bar.fraction) for bar in second.bars] == [
-        ("[0, 1)", pytest.approx(3 / 15)),
-        ("[1, 2)", pytest.approx(5 / 15)),
-        ("[2, 2]", pytest.approx(7 / 15)),
-    ]
+    assert [bar.label for bar in second.bars] == ["[0, 1)", "[1, 2)", "[2, 2]"]
+    assert [bar.fraction for bar in second.bars] == pytest.approx([3 / 15, 5 / 15, 7 / 15])
     assert all(bar.reach is None for bar in (*first.bars, *second.bars))
 
 

@@ -1,7 +1,7 @@
 """Sessions: sealed, bounded in time, out of reach of scripts."""
 
 import time
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from fastapi import Request, Response
@@ -38,8 +38,8 @@ def request(scheme: str = "http", cookie: str | None = None) -> Request:
 
 
 @given(st.none() | st.uuids(), st.text(), st.integers(0, 2**40))
-def test_what_is_sealed_can_be_read_again(key_id: object, token: str, ends_at: int) -> None:
-    session = Session(key_id, token, ends_at)  # type: ignore[arg-type]
+def test_what_is_sealed_can_be_read_again(key_id: UUID | None, token: str, ends_at: int) -> None:
+    session = Session(key_id, token, ends_at)
     assert unseal(seal(session, master_key=KEY), master_key=KEY) == session
 
 

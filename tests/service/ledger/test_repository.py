@@ -324,6 +324,9 @@ def test_balance_at_every_moment_of_the_past(ledger: Ledger) -> None:
     What a job under way has spent counts as reserved until its reservation closes.
     """
     past: list[tuple[datetime, LedgerAccount]] = []
+    with ledger.app.connect() as connection:
+        unopened = connection.scalar(text("SELECT clock_timestamp()"))
+    population = ledger.open_account(1000)
 
     def look(under_way: int = 0) -> None:
         with ledger.app.connect() as connection:
@@ -336,9 +339,6 @@ def test_balance_at_every_moment_of_the_past(ledger: Ledger) -> None:
         )
         past.append((moment, shown))
 
-    with ledger.app.connect() as connection:
-        unopened = connection.scalar(text("SELECT clock_timestamp()"))
-    population = ledger.open_account(1000)
     look()
     first, second = ledger.reserve(population, 600), ledger.reserve(population, 300)
     look()
