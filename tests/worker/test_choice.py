@@ -27,7 +27,7 @@ def test_from_the_request_to_the_certificate(
     stack: Stack, dataset: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     public = ready_public(stack)
-    asked = {"mechanism": {"name": "auto"}, "public_dataset_id": str(public)}
+    asked: dict[str, Any] = {"mechanism": {"name": "auto"}, "public_dataset_id": str(public)}
     release = stack.submit(dataset, **asked, budget={"rho": 5.0})
     queued = stack.release(release)
     assert (queued["mechanism"]["name"], queued["public_dataset_id"]) == ("pep_pub", str(public))

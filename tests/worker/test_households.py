@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -301,7 +301,7 @@ class TestBothTables:
     @pytest.mark.random
     def test_answers_are_at_both_levels(self, stack: Stack, released: UUID) -> None:
         answers = rows_of(stack.artifact(released, "answers.csv"))
-        fractions: Counter[str] = Counter()
+        fractions: defaultdict[str, float] = defaultdict(float)
         for each in answers:
             fractions[each["item"]] += float(each["fraction"])
         # Every individual, and every group by its size, is in exactly one cell.

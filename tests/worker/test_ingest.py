@@ -22,7 +22,7 @@ from synth.table import Chunk
 from tests.worker.support import OWNED_SCHEMA, SCHEMA, Stack, csv_rows
 from worker import chunks, people
 from worker.chunks import ChunkStore
-from worker.encrypted_file import BLOCK_BYTES, spooled
+from worker.encrypted_file import BLOCK_BYTES, _EncryptedFile, spooled
 from worker.ingest import ingest_dataset
 from worker.memory import HEADROOM_BYTES
 
@@ -288,7 +288,8 @@ def test_spool_can_be_searched_and_is_encrypted(tmp_path: Path) -> None:
             file.seek(start)
             assert file.read(20) == plain[start : start + 20]
         assert file.seek(-4, io.SEEK_END) == len(plain) - 4
-        on_disk = Path(f"/proc/self/fd/{file.raw._file.fileno()}").read_bytes()  # type: ignore[attr-defined]
+        assert isinstance(file, io.BufferedReader) and isinstance(file.raw, _EncryptedFile)
+        on_disk = Path(f"/proc/self/fd/{file.raw._file.fileno()}").read_bytes()
         assert len(on_disk) > len(plain) and b"CANARY" not in on_disk
     with spooled([], tmp_path) as file:
         assert file.read() == b""

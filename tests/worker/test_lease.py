@@ -3,6 +3,7 @@
 import threading
 import uuid
 from collections.abc import Callable
+from datetime import datetime
 from uuid import UUID
 
 import pytest
@@ -34,10 +35,15 @@ def test_release_lease_outlives_its_time_and_ends_with_its_holder(
     engine, log = stack.context.engine, stack.context.log
     with stack.context.transaction() as work:
         lease = ReleaseLease.claim(work.session, release, engine=engine, seconds=SHORT)
+
+    def lease_end() -> datetime:
+        end = stack.reservation(release).lease_until
+        assert end is not None
+        return end
+
     with kept(lease.renew, seconds=SHORT, log=log) as check:
-        first = stack.reservation(release).lease_until
-        assert first is not None
-        await_that(lambda: stack.reservation(release).lease_until > first, "a heartbeat")  # type: ignore[operator]
+        first = lease_end()
+        await_that(lambda: lease_end() > first, "a heartbeat")
         check()
         with pytest.raises(LeaseHeld), engine.begin() as connection:
             ledger.claim(connection, release, holder="other", lease_seconds=1)

@@ -1,6 +1,7 @@
 """Releases that fail through no fault of what was asked: none of their budget is lost."""
 
 import errno
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
@@ -105,7 +106,7 @@ def test_leaving_waits_for_the_database(
 
     waited: list[float] = []
     full_disk.setattr(departure, "_leave", leave_later)
-    full_disk.setattr(departure.time, "sleep", waited.append)
+    full_disk.setattr(time, "sleep", waited.append)
     run_release(stack.context, release)
     assert waited == [0, 1, 2]
     assert row(stack, release, "lost_attempts") == 0

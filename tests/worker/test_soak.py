@@ -25,7 +25,7 @@ import httpx
 import pytest
 
 from service.embedded import Command, PostgresServer, ValkeyServer
-from service.embedded.supervisor import Backoff, Watch
+from service.embedded.supervisor import Backoff, Supervised, Watch
 from service.releases.resumption import RESUMABLE
 from tests.worker.support import Stack, await_that, running_stack
 from tests.worker.watcher import Watcher
@@ -222,7 +222,8 @@ def soak() -> Iterator[Soak]:
             held.callback(process.stop)
         # Killed so often, they would wait half a minute for each restart.
         impatient = Backoff(longest=0.5)
-        watches = [Watch(each, impatient) for each in (postgres, valkey, reaper, *workers)]
+        supervised: tuple[Supervised, ...] = (postgres, valkey, reaper, *workers)
+        watches = [Watch(each, impatient) for each in supervised]
         yield Soak(stack, postgres, workers, watches, random.Random(SEED), disk)
 
 
@@ -232,8 +233,11 @@ def test_every_release_succeeds_and_no_unit_is_lost(
     stack = soak.stack
     populations = [stack.population(cap={"rho": 100.0}) for _ in range(POPULATIONS)]
     soak.datasets = [stack.uploaded(population) for population in populations]
-    for dataset in soak.datasets:
-        await_that(lambda d=dataset: stack.show("datasets", d)["state"] == "ready", "ingest")  # type: ignore[misc]
+
+    def are_ready() -> bool:
+        return all(stack.show("datasets", each)["state"] == "ready" for each in soak.datasets)
+
+    await_that(are_ready, "ingest")
     with Watcher(stack.owner) as watcher:
         strike(soak)
         await_that(lambda: have_ended(soak), "the end of every release", timeout=PATIENCE)

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, TextClause, text
 from sqlalchemy.exc import DBAPIError
 
 PAUSE_SECONDS = 0.1
@@ -80,7 +80,7 @@ class Watcher:
                 self.outages += 1
 
 
-def _rows(connection: Connection, query: object, *, key: int) -> dict[Hashable, Hashable]:
+def _rows(connection: Connection, query: TextClause, *, key: int) -> dict[Hashable, Hashable]:
     """What a query finds: the first `key` columns name a thing, the others describe it."""
-    found = connection.execute(query).all()  # type: ignore[call-overload]
+    found = connection.execute(query).all()
     return {tuple(row[:key]): tuple(row[key:]) for row in found}

@@ -295,7 +295,7 @@ def rendered(texts: list[str]) -> Page:
     schema = Schema.model_validate({"columns": columns})
     named = [{"type": "marginals", "attributes": [names]}]
     spec = release({"name": "pep_pub", "measure": named}, workload=named)
-    told = {"dataset": dataset, "population": population, "provenance": provenance}
+    told: dict[str, Any] = {"dataset": dataset, "population": population, "provenance": provenance}
     return Page(render(made_release(schema, spec), about(spec, **told)))
 
 

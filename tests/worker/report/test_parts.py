@@ -16,7 +16,7 @@ from synth.domain import Domain
 from synth.measurements import Measurement
 from synth.models.released import ReleasedModel
 from synth.models.rows import Rows
-from synth.queries import Marginal, QuerySet, Single, compile_workload
+from synth.queries import ConjunctionQueries, Marginal, QuerySet, Single, compile_workload
 from synth.table import Chunk, store_numbers
 from tests.support import coded_schema, coded_table, random_rows
 from worker.report import texts
@@ -123,7 +123,8 @@ class TestResiduals:
         assert found is not None and found.number == 33
         assert [round(v.residual, 9) for v in found.worst_values[:4]] == [-1, -1, -1, 0]
         assert len(found.worst_values) == SHOWN
-        asked = {c.column for c in block.conjunctions[7]}  # type: ignore[attr-defined]
+        assert isinstance(block, ConjunctionQueries)
+        asked = {c.column for c in block.conjunctions[7]}
         assert measured_pairs(singles[:1]) == {frozenset(asked)}
         assert columns_of(singles) == set(self.SIZES)
 
