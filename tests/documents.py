@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -49,9 +50,9 @@ def blocks(document: Path) -> list[Block]:
     ]
 
 
-def cells(notebook: Path) -> list[dict[str, object]]:
+def cells(notebook: Path) -> list[dict[str, Any]]:
     """The cells of a notebook."""
-    found: list[dict[str, object]] = json.loads(notebook.read_text())["cells"]
+    found: list[dict[str, Any]] = json.loads(notebook.read_text())["cells"]
     return found
 
 

@@ -6,7 +6,7 @@ another process is announced by the code that starts the process (`announce_nois
 fixture counts for every test that uses the fixture.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -28,21 +28,21 @@ class FreshNoise:
 
     def __init__(self) -> None:
         self._noisy_fixtures: set[Any] = set()
-        self._invoke = Measurement.__call__
+        self._patch = pytest.MonkeyPatch()
 
     def pytest_sessionstart(self) -> None:
         """Count the draws of OpenDP from here on."""
-        invoke = self._invoke
+        invoke: Callable[[Measurement, Any], Any] = Measurement.__call__
 
         def counted(measurement: Measurement, values: Any) -> Any:
             announce_noise()
             return invoke(measurement, values)
 
-        Measurement.__call__ = counted
+        self._patch.setattr(Measurement, "__call__", counted)
 
     def pytest_unconfigure(self) -> None:
         """Stop counting."""
-        Measurement.__call__ = self._invoke
+        self._patch.undo()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:

@@ -12,7 +12,7 @@ runs, is checked by `tests/e2e/test_documents.py`):
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -126,10 +126,11 @@ def defined(file: Path) -> set[str]:
                 names.add(prefix + node.name)
             if isinstance(node, ast.ClassDef):
                 visit(node.body, f"{prefix}{node.name}.")
+            targets: Sequence[ast.expr] = []
             if isinstance(node, ast.AnnAssign):
                 targets = [node.target]
-            else:
-                targets = node.targets if isinstance(node, ast.Assign) else []
+            elif isinstance(node, ast.Assign):
+                targets = node.targets
             names.update(prefix + t.id for t in targets if isinstance(t, ast.Name))
 
     visit(ast.parse(file.read_text()).body, "")

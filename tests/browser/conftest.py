@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -80,8 +81,12 @@ def _furnished(stack: Stack) -> World:
     await_that(lambda: stack.show("datasets", dataset)["state"] == "ready", "a ready dataset")
     release = stack.submit(dataset, workload=[{"type": "marginals", "k": 1}], publish=True)
     unpublished = stack.submit(dataset, dry_run=True)
+
+    def has_succeeded(release: UUID) -> bool:
+        return bool(stack.release(release)["state"] == "succeeded")
+
     for each in (release, unpublished):
-        await_that(lambda each=each: stack.release(each)["state"] == "succeeded", "a release")  # type: ignore[misc]
+        await_that(partial(has_succeeded, each), "a release")
     return World(stack, keys, population, dataset, stack.dataset(population), release, unpublished)
 
 

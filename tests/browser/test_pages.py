@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from service.keys.schemas import Scope
 from tests.browser.conftest import World
 from tests.browser.support import Person
 
@@ -50,15 +51,16 @@ def test_every_page_is_accessible_and_fits(
     visit: Any, world: World, size: dict[str, int], scheme: str
 ) -> None:
     faults: dict[str, str] = {}
-    for role in ("nobody", "admin", "curator", "analyst"):
+    roles: tuple[Scope | None, ...] = (None, "admin", "curator", "analyst")
+    for role in roles:
         with visit(viewport=size, color_scheme=scheme) as person:
-            if role == "nobody":
+            if role is None:
                 person.open("/sign-in")
                 faults |= inspected(person, "sign-in", size, scheme)
                 person.open_reference()
                 faults |= inspected(person, "reference", size, scheme)
                 continue
-            person.sign_in(world.keys[role])  # type: ignore[index]
+            person.sign_in(world.keys[role])
             for name, who, path in PAGES:
                 if who == role:
                     person.open(path(world))

@@ -72,7 +72,8 @@ def test_every_page_can_be_carried_out(document: Path, request: pytest.FixtureRe
             ran = run_page(document, folder / "page", Surroundings())
         for call in ran.calls:
             check(call)
-        LEFT_BEHIND.get(name_of(document), lambda ran: None)(ran)
+        if check_left_behind := LEFT_BEHIND.get(name_of(document)):
+            check_left_behind(ran)
 
 
 def skip_without_programs(document: Path) -> None:
