@@ -60,7 +60,7 @@ class Metrics:
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return self._registry
         shared = CollectorRegistry()
-        MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
+        MultiProcessCollector(shared)
         return shared
 
 

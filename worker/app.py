@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from celery import Celery, signals  # type: ignore[import-untyped]
+from celery import Celery, signals
 from structlog.typing import FilteringBoundLogger
 
 from service.data.config import Settings

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from celery import Celery  # type: ignore[import-untyped]
+from celery import Celery
 from structlog.typing import FilteringBoundLogger
 
 from service.data.config import Settings

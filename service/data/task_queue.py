@@ -11,7 +11,7 @@ import time
 from typing import Any, Final
 
 import redis
-from celery import Celery  # type: ignore[import-untyped]
+from celery import Celery
 from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
 from starlette.concurrency import run_in_threadpool

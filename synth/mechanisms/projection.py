@@ -220,7 +220,7 @@ def new_optimiser(generator: Generator, learning_rate: float) -> torch.optim.Opt
 def descend(generator: Generator, optimiser: torch.optim.Optimizer, loss: torch.Tensor) -> None:
     """One step."""
     optimiser.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     optimiser.step()
     generator.constrain()
 

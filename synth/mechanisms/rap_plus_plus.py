@@ -75,6 +75,6 @@ class RelaxedLearner:
             if since > PATIENCE:
                 return
             optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimiser.step()
             self.table.constrain()

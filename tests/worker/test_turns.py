@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
-from celery._state import _get_active_apps as active_apps  # type: ignore[import-untyped]
+from celery._state import _get_active_apps as active_apps
 
 from service.data import progress
 from service.data.task_queue import JOBS, RUN

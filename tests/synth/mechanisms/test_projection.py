@@ -65,7 +65,7 @@ class TestNoiseBand:
         loss = NoiseBand(measured(np.zeros(2000))).loss(answers)
         assert loss is not None
         assert loss.item() == pytest.approx((8 - 1) ** 2 / 2000, rel=1e-4)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         assert answers.grad is not None
         assert answers.grad.nonzero().flatten().tolist() == [7]
 
@@ -76,7 +76,7 @@ class TestAboveThreshold:
         loss = AboveThreshold(measured(np.zeros(4)), gamma=0.25).loss(answers)
         assert loss is not None
         assert loss.item() == pytest.approx((0.5 + 0.25) / 2)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         assert answers.grad is not None
         assert answers.grad.tolist() == [0.5, -0.5, 0, 0]
 
