@@ -59,8 +59,6 @@ def show_error(error: ScrimError) -> None:
     """An error in words: what, where, and what helps."""
     console = notes()
     console.print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True)
-    for each in error.errors:
-        console.print(f"  - {escape(str(each))}", soft_wrap=True)
     if isinstance(error, Problem):
         if hint := HINTS.get(error.kind):
             console.print(f"  {escape(hint)}", soft_wrap=True)

@@ -18,6 +18,7 @@ import httpx
 from pydantic import ValidationError
 
 from scrim.records import Dataset, Release
+from scrim.spec.messages import describe
 
 SHOWN_INPUT_CHARACTERS = 300
 
@@ -27,11 +28,13 @@ class FieldError:
     """One thing that is wrong with a request or a file."""
 
     loc: tuple[str | int, ...]
+    """Where it is, for programs."""
     message: str
+    """What is wrong, as a sentence that names the field."""
 
     def __str__(self) -> str:
-        """Such as `body.budget.epsilon: must be positive`."""
-        return f"{'.'.join(map(str, self.loc))}: {self.message}" if self.loc else self.message
+        """Such as `"budget.epsilon" must be greater than 0`."""
+        return self.message
 
 
 class ScrimError(Exception):
@@ -41,6 +44,12 @@ class ScrimError(Exception):
     """What the command line returns."""
     errors: tuple[FieldError, ...] = ()
     """Details, where there are any."""
+
+    def __str__(self) -> str:
+        """The message, then a line for each detail that is not in it."""
+        message = super().__str__()
+        details = [str(each) for each in self.errors if str(each) not in message]
+        return "\n  - ".join([message, *details])
 
 
 class Problem(ScrimError):
@@ -99,10 +108,11 @@ class UnusableInput(ScrimError):
         self.errors = errors
 
     @classmethod
-    def of(cls, message: str, error: ValidationError) -> "UnusableInput":
-        """What a model found wrong, field by field."""
-        found = (FieldError(each["loc"], each["msg"]) for each in error.errors())
-        return cls(message, tuple(found))
+    def of(cls, what: str, error: ValidationError, content: Any) -> "UnusableInput":
+        """What a model found wrong with `content`, field by field; `what` names it."""
+        found = error.errors(include_input=False, include_url=False)
+        errors = tuple(FieldError(each["loc"], describe(each, content)) for each in found)
+        return cls(f"{what} is not valid", errors)
 
 
 class Unreachable(ScrimError):

@@ -38,4 +38,4 @@ def parse_schema(schema: AnySchema, *, what: str = "the schema") -> Schema | Two
     try:
         return model.model_validate_json(json.dumps(content))
     except ValidationError as error:
-        raise UnusableInput.of(f"{what} does not have the documented shape", error) from None
+        raise UnusableInput.of(what, error, content) from None

@@ -51,7 +51,9 @@ def readyz(context: Services) -> Readiness:
     if failed:
         raise NotReady(
             f"these do not answer as they should: {', '.join(failed)}",
-            errors=[FieldProblem(loc=[name], message="failed; see the log") for name in failed],
+            errors=[
+                FieldProblem(loc=[name], message=f"{name} failed; see the log") for name in failed
+            ],
         )
     return Readiness(checks=list(checks))
 

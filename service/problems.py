@@ -12,6 +12,7 @@ from starlette.routing import compile_path
 from structlog.contextvars import get_contextvars
 
 from scrim.spec.errors import SpecError
+from scrim.spec.messages import describe
 from service.data.errors import FieldProblem, ProblemDocument, ServiceError
 from service.data.ledger import errors as ledger
 
@@ -43,8 +44,6 @@ _WHEN = {
     500: "Something went wrong here; `type` tells whether the artifact is damaged",
     503: "Something that the service depends on does not answer",
 }
-# pydantic quotes the offending character of these.
-_QUOTING = {"uuid_parsing": "must be a UUID", "json_invalid": "must be valid JSON"}
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -124,19 +123,21 @@ def _on_ledger_error(_request: Request, error: Exception) -> JSONResponse:
 
 def _on_invalid_request(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    found = [_field_error(each) for each in error.errors()[:_MOST_ERRORS]]
-    return answer(
-        422,
-        "invalid",
-        "Invalid request",
-        "the request does not have the documented shape; see errors",
-        errors=found,
-    )
+    faults = error.errors()
+    found = [_field_error(each, error.body) for each in faults[:_MOST_ERRORS]]
+    others = len(faults) - 1
+    detail = found[0].message
+    if others:
+        detail += f" (and {others} more {'error' if others == 1 else 'errors'}, listed in errors)"
+    return answer(422, "invalid", "Invalid request", detail, errors=found)
 
 
-def _field_error(found: dict[str, Any]) -> FieldProblem:
-    message = _QUOTING.get(found["type"], found["msg"])
-    loc = [part if isinstance(part, int) else str(part) for part in found["loc"]]
+def _field_error(fault: dict[str, Any], body: Any) -> FieldProblem:
+    loc = [part if isinstance(part, int) else str(part) for part in fault["loc"]]
+    where, *rest = loc
+    # Outside the body there are no unions: all that leads to a fault is a name.
+    content = body if where == "body" else dict.fromkeys(rest)
+    message = describe({**fault, "loc": rest}, content, whole="the body")
     return FieldProblem(loc=loc, message=message)
 
 

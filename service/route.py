@@ -103,12 +103,13 @@ class ApiRoute(APIRoute):
         """A large body as the endpoint's model, which FastAPI then takes as it is."""
         assert self.body_field is not None
         try:
-            value, errors = self.body_field.validate(parse_json(content), {}, loc=("body",))
+            body = parse_json(content)
         except JSONDecodeError as error:
             fault = {"type": "json_invalid", "loc": ("body", 0), "msg": error.msg}
             raise RequestValidationError([fault]) from None
+        value, errors = self.body_field.validate(body, {}, loc=("body",))
         if errors:
-            raise RequestValidationError(errors)
+            raise RequestValidationError(errors, body=body)
         return value
 
 

@@ -67,7 +67,7 @@ def check(content: dict[str, Any], model: type[BaseModel], path: Path) -> None:
     try:
         model.model_validate_json(json.dumps(content))
     except ValidationError as error:
-        raise UnusableInput.of(f"{path} does not have the documented shape", error) from None
+        raise UnusableInput.of(str(path), error, content) from None
 
 
 def find(wanted: str, things: Iterable[Named], *, what: str) -> Named:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from scrim.spec.errors import SpecError
+from scrim.spec.messages import describe
 from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
 
@@ -31,26 +32,16 @@ def declare(columns: Sequence[Fields]) -> Schema:
         return Schema.model_validate({"columns": list(columns)})
     except ValidationError as refused:
         problem = refused.errors(include_input=False, include_url=False)[0]
-    reason = _reason(problem)
-    match problem["loc"]:
-        case (_, int(position), *_, str(field)) if field != columns[position]["type"]:
-            raise SpecError(f"column {columns[position]['name']!r}: {field}: {reason}")
-        case (_, int(position), *_):
-            raise SpecError(f"column {columns[position]['name']!r}: {reason}")
-    raise SpecError(reason)
+    raise SpecError(describe(problem, {"columns": columns}))
 
 
 def protect_people(*, max_rows: int) -> Protection:
-    """People with at most so many rows each, told apart by an identifier column."""
+    """Protect people who own at most `max_rows` rows each; an identifier column says whose a row is."""
     try:
         return Protection(unit="person", max_rows_per_person=max_rows)
     except ValidationError as refused:
         problem = refused.errors(include_input=False, include_url=False)[0]
-    raise SpecError(f"the largest number of rows of one person: {_reason(problem)}")
-
-
-def _reason(problem: Any) -> str:
-    return str(problem["msg"]).removeprefix("Value error, ")
+    raise SpecError(describe(problem, {"max_rows_per_person": max_rows}))
 
 
 def parse_json(document: Fields | str) -> Fields:

@@ -25,19 +25,19 @@ class Spec(BaseModel):
 
 @dataclass(frozen=True)
 class Discriminated:
-    """Marks a union whose members are told apart by one field, such as `name` or `type`."""
+    """Mark a union in which one field, such as `name` or `type`, decides which member is meant."""
 
     field: str
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """A tagged union whose message lists what is known, and does not repeat what was put in."""
+        """Make a tagged union whose message lists the known values and does not repeat the input."""
         tagged = Annotated[source, Field(discriminator=self.field)]
         union = cast(TaggedUnionSchema, handler(tagged))
         known = ", ".join(map(str, union["choices"]))
         union["custom_error_type"] = f"unknown_{self.field}"
-        union["custom_error_message"] = f"{self.field} must be one of: {known}"
+        union["custom_error_message"] = f'"{self.field}" must be one of: {known}'
         return union
 
 

@@ -92,8 +92,8 @@ class CategoricalColumn(Declared):
         for position, value in enumerate(self.values):
             if first.setdefault(value, position) != position:
                 raise ValueError(
-                    f"values must be distinct; numbers {first[value]} and {position}, counted from 0, "
-                    "are the same"
+                    f"values must be distinct, but items {first[value] + 1} and {position + 1} are the "
+                    "same"
                 )
 
     @cached_property
@@ -139,12 +139,12 @@ class _NumericColumn(Declared):
 
 def _checked_edges(edges: list[float], lower: float, upper: float) -> None:
     if edges[0] != lower or edges[-1] != upper:
-        raise ValueError("the first edge must equal lower and the last must equal upper")
+        raise ValueError('the first edge must equal "lower" and the last must equal "upper"')
 
 
 def _refuse_many(bins: int) -> None:
     if bins > MAX_CODES:
-        raise ValueError(f"that makes more than {MAX_CODES:,} bins; use a larger width")
+        raise ValueError(f"the width makes more than {MAX_CODES:,} bins; use a larger one")
 
 
 class IntegerColumn(_NumericColumn):
@@ -160,7 +160,7 @@ class IntegerColumn(_NumericColumn):
     def refuse_faults(self) -> None:
         """Bounds and bins must fit together."""
         if self.lower > self.upper:
-            raise ValueError("lower must not exceed upper")
+            raise ValueError('"lower" must not be larger than "upper"')
         bins = self.bins
         if bins is None:
             return
@@ -219,9 +219,9 @@ class RealColumn(_NumericColumn):
     def refuse_faults(self) -> None:
         """Bounds, bins and digits must fit together. Bins of equal width are never listed for it."""
         if self.lower >= self.upper:
-            raise ValueError("lower must be below upper")
+            raise ValueError('"lower" must be smaller than "upper"')
         if not math.isfinite(self.upper - self.lower):
-            raise ValueError("upper - lower must be finite")
+            raise ValueError('the distance from "lower" to "upper" is too large for a number')
         if self.bins is None:
             self._refuse_empty_cells([self.lower, self.upper])
         elif self.bins.edges is not None:
@@ -238,7 +238,7 @@ class RealColumn(_NumericColumn):
         # The distance of neighbouring floats, where it is largest; an edge is off by half of it.
         grain = Fraction(math.ulp(max(abs(self.lower), abs(self.upper))))
         if (number > 1 and self._width <= grain) or last >= self.upper:
-            raise ValueError("the bins are narrower than floating point can tell apart")
+            raise ValueError("the bins are too narrow for floating-point numbers; use wider bins")
         self._refuse_empty_cells([last, self.upper])
         if number == 1 or self.decimals is None:
             return
@@ -252,7 +252,7 @@ class RealColumn(_NumericColumn):
         steps = math.ceil(start + (number - 1) * width) - math.ceil(start)
         if not is_exact or steps < number - 1:
             raise ValueError(
-                f"some of the bins may hold no number with {self.decimals} decimals; use more decimals or "
+                f"some bins may contain no number with {self.decimals} decimals; use more decimals or "
                 "wider bins"
             )
 
@@ -266,7 +266,7 @@ class RealColumn(_NumericColumn):
             # Half-open, so a number at the end is the next cell's; only the last is closed.
             if start >= end and not (i == len(edges) - 2 and start == marks[-1]):
                 raise ValueError(
-                    f"no number with {self.decimals} decimals lies in the cell from {edges[i]:g} to "
+                    f"no number with {self.decimals} decimals lies in the bin from {edges[i]:g} to "
                     f"{edges[i + 1]:g}; use more decimals or wider bins"
                 )
 
@@ -331,7 +331,7 @@ Columns = Annotated[list[Column], Field(min_length=1, max_length=MAX_COLUMNS)]
 def refuse_repeated_names(columns: list[Column]) -> None:
     repeated = [name for name, times in Counter(c.name for c in columns).items() if times > 1]
     if repeated:
-        raise ValueError(f"column names must be distinct; repeated: {repeated[0]!r}")
+        raise ValueError(f"column names must be distinct, but {repeated[0]!r} is declared twice")
 
 
 def refuse_many_codes(columns: Iterable[Column]) -> None:

@@ -69,6 +69,8 @@ def create(request: Request, caller: Curator, form: Posted, context: Services) -
         made = api.create(body, caller, context, request, Response(), repeat_key(form))
     except Exception as error:
         problem = explained(request, error)
+        if form.text("mode") != "json":
+            problem = schema_form.with_labels(problem)
         draft = schema_form.draft_of(form)
         return _editor(request, caller, context, form, draft, problem=problem)
     return RedirectResponse(f"/console/datasets/{made.id}", status_code=303)

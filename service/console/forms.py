@@ -115,11 +115,8 @@ def parsed_json(text: str, *, loc: Sequence[str]) -> Any:
     try:
         return load_json(text)
     except ValueError:
-        message = "must be valid JSON"
-        raise Invalid(
-            "the JSON cannot be read; check its quotes, commas and brackets",
-            errors=[FieldProblem(loc=["body", *loc], message=message)],
-        ) from None
+        message = "the JSON cannot be read; check its quotes, commas and brackets"
+        raise Invalid(message, errors=[FieldProblem(loc=["body", *loc], message=message)]) from None
 
 
 def validated(model: TypeAdapter[Body], body: Mapping[str, Any]) -> Body:
@@ -129,7 +126,7 @@ def validated(model: TypeAdapter[Body], body: Mapping[str, Any]) -> Body:
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         raise RequestValidationError(
-            [{**each, "loc": ("body", *each["loc"])} for each in found]
+            [{**each, "loc": ("body", *each["loc"])} for each in found], body=body
         ) from None
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from service.console.forms import Form, given, number, parsed_json, place_of
+from service.data.errors import ProblemDocument
 
 TYPES = ("categorical", "integer", "real", "identifier")
 TABLES = ("groups", "individuals")
@@ -13,6 +14,8 @@ BINS = ("none", "width", "count", "edges")
 FIRST_ROWS = 3
 MOST_ROWS = 500
 """A form with more rows is too slow to use; a schema in JSON may be longer."""
+_LABELS = {'"lower"': '"from"', '"upper"': '"to"'}
+"""Fields of the API that the rows of the form call otherwise."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class ColumnRow:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody has written anything."""
+        """Whether the row is blank."""
         return not (self.name or self.values or self.lower or self.upper)
 
 
@@ -131,6 +134,20 @@ def column_of(row: ColumnRow) -> dict[str, Any]:
     if row.type != "identifier":
         column["nullable"] = row.nullable
     return column
+
+
+def with_labels(problem: ProblemDocument) -> ProblemDocument:
+    """The problem in the words of the form's rows."""
+
+    def translated(text: str) -> str:
+        for field, label in _LABELS.items():
+            text = text.replace(field, label)
+        return text
+
+    errors = [
+        each.model_copy(update={"message": translated(each.message)}) for each in problem.errors
+    ]
+    return problem.model_copy(update={"detail": translated(problem.detail), "errors": errors})
 
 
 def draft_from(schema: Mapping[str, Any]) -> Draft | None:

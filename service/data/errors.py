@@ -36,7 +36,7 @@ class FieldProblem(View):
     loc: list[str | int]
     """Where: `body`, `query`, `path` or `header`, then the way to the field."""
     message: str
-    """What is wrong there."""
+    """What is wrong, as a sentence that names the field: `Age: "upper" is required`."""
 
 
 class ProblemDocument(View):
@@ -49,9 +49,9 @@ class ProblemDocument(View):
     status: Annotated[int, Field(examples=[409])]
     """The HTTP status."""
     detail: Annotated[str, Field(examples=["the population's budget does not cover this amount"])]
-    """What went wrong this time, and how to mend it."""
+    """What went wrong this time, and how to fix it."""
     errors: list[FieldProblem] = []
-    """For invalid requests: every fault that was found."""
+    """For invalid requests: every error that was found."""
     request_id: str
     """Quote it when you ask for help; it is in the service's log as well."""
 

@@ -61,7 +61,11 @@ class Paging:
         except (binascii.Error, ValueError, TypeError, KeyError):
             raise Invalid(
                 "the cursor is not one that this service made; use `next` of the page before",
-                errors=[FieldProblem(loc=["query", "cursor"], message="is not a cursor")],
+                errors=[
+                    FieldProblem(
+                        loc=["query", "cursor"], message='"cursor" is not a cursor of this list'
+                    )
+                ],
             ) from None
 
 

@@ -105,12 +105,12 @@ def uploading(groups: Path, individuals: Path, schema: Path) -> list[object]:
 
 class TestErrors:
     def test_a_problem_is_shown_with_its_fields(self, play: Play) -> None:
-        fields = [{"loc": ["body", "cap"], "message": "give exactly one"}]
-        play(problem(422, "invalid", "see errors", errors=fields))
+        message = "cap: give exactly one of rho and epsilon"
+        fields = [{"loc": ["body", "cap"], "message": message}]
+        play(problem(422, "invalid", "the request is invalid", errors=fields))
         code, out, err = run("population", "create", "people", "--epsilon", "1")
         assert (code, out) == (1, "")
-        assert "see errors" in err
-        assert "body.cap: give exactly one" in err
+        assert err.startswith(f"Error: the request is invalid\n  - {message}\n")
         assert "request abc" in err
 
     def test_a_missing_scope_comes_with_advice(self, play: Play) -> None:
@@ -149,8 +149,12 @@ class TestErrors:
         spec.write_text(json.dumps(SPEC | {"budget": {}, "colour": 1}))
         code, _, err = run("release", "submit", spec)
         assert code == 2
-        assert "dataset_id: Field required" in err
-        assert "colour" in err
+        assert err.splitlines() == [
+            f"Error: {spec} is not valid",
+            "  - budget: give exactly one of rho and epsilon",
+            '  - "dataset_id" is required',
+            '  - unknown field "colour"; remove it or check its name',
+        ]
         assert script.requests == []
 
     def test_a_file_that_is_not_there(self, play: Play, tmp_path: Path) -> None:
@@ -241,7 +245,7 @@ class TestDatasets:
             "dataset", "upload", table[0], "--schema", table[1], "--population", "p1"
         )
         assert code == 2
-        assert "columns.0: type must be one of" in err
+        assert 'a: "type" must be one of: categorical, integer' in err
         assert script.requests == []
 
     def test_groups_and_individuals_are_two_files_of_one_dataset(

@@ -24,7 +24,28 @@ class TestProblems:
         assert (raised.status, raised.kind, raised.request_id) == (409, "budget-exhausted", "abc")
         assert raised.type == "/problems/budget-exhausted"
         assert raised.errors == (FieldError(("body", "budget", 0), "too much"),)
-        assert str(raised.errors[0]) == "body.budget.0: too much"
+        assert str(raised) == "nothing is left\n  - too much"
+
+    def test_a_detail_that_says_it_already_is_not_repeated(self) -> None:
+        first, second = '"budget.rho" must be greater than 0', 'Age: "upper" is required'
+        fields = [{"loc": ["body"], "message": each} for each in (first, second)]
+        detail = f"{first} (and 1 more error, listed in errors)"
+        script = Script(problem(422, "invalid", detail, errors=fields))
+        with pytest.raises(Problem) as caught:
+            script.client().populations.get("p1")
+        assert str(caught.value) == f"{detail}\n  - {second}"
+
+    def test_an_unusable_schema_is_described_field_by_field(self) -> None:
+        age = {"name": "Age", "type": "integer", "lower": 9, "upper": 0}
+        with pytest.raises(UnusableInput) as caught:
+            Script().client().datasets.upload(
+                "people.csv", schema={"columns": [age, {"name": "Sex"}]}, population="p1"
+            )
+        assert str(caught.value).splitlines() == [
+            "the schema is not valid",
+            '  - Age: "lower" must not be larger than "upper"',
+            '  - Sex: "type" must be one of: categorical, integer, real, identifier',
+        ]
 
     @pytest.mark.parametrize("body", ["<html>Bad Gateway</html>", "[1, 2]", ""])
     def test_an_answer_of_a_proxy_is_a_problem_too(self, body: str) -> None:

@@ -217,7 +217,7 @@ def interval(lower: Any, upper: Any, **fields: Any) -> dict[str, Any]:
         ({**WEIGHT, "minInclusive": 1}, "'weight': minimum and minInclusive differ"),
         ({**WEIGHT, "minimum": "light"}, "'weight': minimum must be a number"),
         ({**WEIGHT, "datatype": "integer"}, "'weight': minimum must be a whole number"),
-        ({**WEIGHT, "minimum": 10}, "'weight': lower must be below upper"),
+        ({**WEIGHT, "minimum": 10}, '^weight: "lower" must be smaller than "upper"$'),
         (
             {**WEIGHT, "datatype": {"base": "double", "minExclusive": 0}},
             "bounds belong to the range",
@@ -238,7 +238,7 @@ def interval(lower: Any, upper: Any, **fields: Any) -> dict[str, Any]:
             {"name": "x", "keyValues": ["a"], "invariantPublicKeys": False},
             "keys depend on the data",
         ),
-        ({"name": "x", "keyValues": [None]}, "'x': values: List should have at least 1"),
+        ({"name": "x", "keyValues": [None]}, '^x: "values" must have at least 1 item$'),
         ({"name": "x", "datatype": {"base": "boolean", "format": "Y"}}, "two texts, such as"),
         ({**WEIGHT, "partitions": [interval(0, 5), interval(6, 10)]}, "must meet without gaps"),
         ({**WEIGHT, "partitions": [interval(0, 6), interval(5, 10)]}, "must meet without gaps"),
@@ -272,7 +272,10 @@ def test_refused_csvw_columns(fields: dict[str, Any], message: str) -> None:
         (csvw(WEIGHT, privacyUnit=["weight"]), "privacyUnit must be the name of a column"),
         (csvw(WEIGHT, {"name": "id"}, privacyUnit="id"), "maxContributions is missing"),
         (csvw(WEIGHT, maxContributions=2), "declare it as privacyUnit"),
-        (csvw(WEIGHT, {"name": "id"}, privacyUnit="id", maxContributions=0), "greater than"),
+        (
+            csvw(WEIGHT, {"name": "id"}, privacyUnit="id", maxContributions=0),
+            '"max_rows_per_person" must be at least 1',
+        ),
         (csvw(WEIGHT, {"name": "id"}, privacyUnit="id", maxContributions="3"), "must be a number"),
         (csvw(WEIGHT, privacyModel="joint"), "the table: the field 'privacyModel' is not known"),
         (

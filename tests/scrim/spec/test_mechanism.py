@@ -22,7 +22,7 @@ def test_a_name_alone_is_enough(mechanism: type[MechanismSpec]) -> None:
 
 @pytest.mark.parametrize("name", ["MWEM", "", None, 1, ["mwem"]])
 def test_an_unknown_name_lists_the_known_ones(name: Any) -> None:
-    with pytest.raises(ValidationError, match="name must be one of: gaussian, mwem, pep"):
+    with pytest.raises(ValidationError, match='"name" must be one of: gaussian, mwem, pep'):
         adapter.validate_python({"name": name})
 
 

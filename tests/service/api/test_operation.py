@@ -157,7 +157,9 @@ def test_errors_of_the_framework_are_problems_too(api: Api) -> None:
     problem(api.all.patch("/v1/keys"), 405, "method-not-allowed")
     problem(api.all.post("/v1/keys", content=b"{not json"), 422, "invalid")
     found = problem(api.all.get("/v1/datasets/not-a-uuid"), 422, "invalid")
-    assert found["errors"] == [{"loc": ["path", "dataset_id"], "message": "must be a UUID"}]
+    message = '"dataset_id" must be a UUID'
+    assert found["errors"] == [{"loc": ["path", "dataset_id"], "message": message}]
+    assert found["detail"] == message
 
 
 def test_an_unexpected_error_tells_nothing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
