@@ -6,7 +6,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 _LONGEST_NAME = 200
 _TEXTS = {
@@ -92,5 +92,5 @@ def _place(
     return things, path
 
 
-def _is_name(name: Any) -> bool:
+def _is_name(name: Any) -> TypeGuard[str]:
     return isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()
