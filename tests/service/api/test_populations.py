@@ -49,24 +49,29 @@ def test_a_cap_in_epsilon_is_converted_once_and_rounded_down(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "detail"),
     [
-        {"cap": {"rho": 0.5, "epsilon": 1.0}},
-        {"cap": {}},
-        {"cap": {"rho": -1.0}},
-        {"cap": {"rho": "0.5"}},
-        {"delta": 0.5},
-        {"delta": 0.0},
-        {"unit": "person"},
-        {"unit": "planet"},
-        {"colour": "red"},
-        {"name": ""},
+        ({"cap": {"rho": 0.5, "epsilon": 1.0}}, "cap: give exactly one of rho and epsilon"),
+        ({"cap": {}}, "cap: give exactly one of rho and epsilon"),
+        ({"cap": {"rho": -1.0}}, '"cap.rho" must be greater than 0'),
+        ({"cap": {"rho": "0.5"}}, '"cap.rho" must be a number'),
+        ({"delta": 0.5}, '"delta" must be at most 0.001'),
+        ({"delta": 0.0}, '"delta" must be at least 0.000000000000000001'),
+        ({"unit": "person"}, "unit 'person' needs max_rows_per_person"),
+        ({"unit": "planet"}, "\"unit\" must be 'row', 'person' or 'household'"),
+        ({"colour": "red"}, 'unknown field "colour"; remove it or check its name'),
+        ({"name": ""}, '"name" must have at least 1 character'),
+        (
+            {"name": "", "delta": 0.5, "colour": "red"},
+            '"name" must have at least 1 character (and 2 more errors, listed in errors)',
+        ),
     ],
 )
-def test_refused(api: Api, changes: dict[str, object]) -> None:
+def test_refused(api: Api, changes: dict[str, object], detail: str) -> None:
     found = problem(api.role("admin").post("/v1/populations", json=BODY | changes), 422, "invalid")
     assert found["errors"] and all(set(each) == {"loc", "message"} for each in found["errors"])
     assert found["errors"][0]["loc"][0] == "body"
+    assert found["detail"] == detail
 
 
 def test_a_cap_below_one_unit_is_refused(api: Api) -> None:
