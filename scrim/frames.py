@@ -140,5 +140,4 @@ def _stored(schema: str | bytes) -> dict[str, Attribute]:
 
 
 def _attributes(schema: Schema | TwoLevelSchema) -> dict[str, Attribute]:
-    flat = schema.linked if isinstance(schema, TwoLevelSchema) else schema
-    return {column.name: column for column in flat.attributes}
+    return {column.name: column for column in schema.linked.attributes}

@@ -14,7 +14,6 @@ from scrim.spec.budget import epsilon_of_units, rho_of_units
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
-from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import NUMBER_OF_GROUPS
 from synth.device import choose_device
 from synth.domain import Domain
@@ -182,7 +181,7 @@ def _learn(
 
 def _count(door: Door, schema: Schema, *, budget: int) -> RowCount:
     """The number of rows, or of groups where rows are linked."""
-    if not isinstance(schema, LinkedSchema):
+    if not schema.is_linked:
         return door.count_rows(budget=budget)
     (groups,) = compile_blocks([NUMBER_OF_GROUPS], schema).blocks
     counted = door.measure(groups, budget=budget)

@@ -57,7 +57,8 @@ def write_artifacts(
 ) -> dict[str, Written]:
     """Store rows, answers and model; returns them by name."""
     files: dict[str, tuple[Iterable[bytes], str]] = {MODEL: ([release.model.to_bytes()], OCTETS)}
-    tables, answers = _tables(release), release.answers
+    tables = {} if release.rows is None else _tables(release.model.schema, release.rows)
+    answers = release.answers
     for format_ in formats:
         for name, (schema, rows) in tables.items():
             files[f"{name}.{format_}"] = (
@@ -74,19 +75,18 @@ def write_artifacts(
     return {name: store(storage, pieces, kind) for name, (pieces, kind) in files.items()}
 
 
-def _tables(release: FinishedRelease) -> dict[str, tuple[Schema, Chunk]]:
+def _tables(schema: Schema, rows: Chunk) -> dict[str, tuple[Schema, Chunk]]:
     """The released rows by name of the file; two tables, where groups of individuals were linked."""
-    schema, rows = release.model.schema, release.rows
-    if rows is None:
-        return {}
     if isinstance(schema, LinkedSchema):
         return {f"synthetic_{name}": table for name, table in unlink(rows, schema).items()}
     return {"synthetic": (schema, rows)}
 
 
-def with_numbered_groups(schema: LinkedSchema, rows: Chunk) -> tuple[Schema, Chunk]:
-    """Linked rows as one table, whose key is a number that is released."""
-    declared, individuals = unlink(rows, schema)["individuals"]
+def as_one_table(schema: Schema, rows: Chunk) -> tuple[Schema, Chunk]:
+    """Released rows as one table; where they are linked, each with the number of its group."""
+    if schema.key is None:
+        return schema, rows
+    declared, individuals = _tables(schema, rows)["synthetic_individuals"]
     counted = declared.columns[0]
     columns = [counted.model_copy(update={"name": schema.key}), *schema.attributes]
     released = {column.name: rows[column.name] for column in schema.attributes}

@@ -19,7 +19,7 @@ from scrim.spec.two_level import TwoLevelSchema
 from service.data import datasets, ingest, populations
 from service.data.context import Context
 from service.data.crypto import Unreadable, decrypt_pieces, unwrap_key, upload_purpose
-from service.data.declared import owners_in, schema_of
+from service.data.declared import schema_of
 from service.data.logging import trace_of
 from service.data.media_types import PARQUET
 from service.data.models import UploadRow
@@ -54,13 +54,21 @@ class TablePlan:
 
 
 @dataclass(frozen=True)
+class DatasetPlan:
+    """How the tables of a dataset are read, and whether they are linked."""
+
+    tables: list[TablePlan]
+    links: TwoLevelSchema | None = None
+    """The schema by which groups and individuals become one more table, if there are such."""
+
+
+@dataclass(frozen=True)
 class _IngestJob:
     """What a claimed dataset asks for."""
 
     lease: DatasetLease
     shelf: ChunkStore
-    schema: Schema | TwoLevelSchema
-    plans: list[TablePlan]
+    plan: DatasetPlan
     uploads: dict[str, UploadRow]
 
 
@@ -92,15 +100,15 @@ def ingest_dataset(context: Context, dataset_id: UUID) -> None:
         delete_uploads(context, dataset_id)
 
 
-def table_plans(schema: Schema | TwoLevelSchema, protection: Protection | None) -> list[TablePlan]:
-    """The tables of a dataset. Public data (no protection) is bounded by its own schema only."""
+def plan_dataset(schema: Schema | TwoLevelSchema, protection: Protection | None) -> DatasetPlan:
+    """Plan the tables of a dataset. Public data (no protection) is bounded by its own schema only."""
     if isinstance(schema, TwoLevelSchema):
         groups = TablePlan("groups", schema.table("groups"), schema.groups.key)
-        return [groups, _individuals_plan(schema, protection)]
+        return DatasetPlan([groups, _individuals_plan(schema, protection)], links=schema)
     if protection is None or protection.unit == "row":
-        return [TablePlan("rows", schema)]
-    (owner,) = owners_in(schema)
-    return [TablePlan("rows", schema, owner, protection.max_rows_per_unit)]
+        return DatasetPlan([TablePlan("rows", schema)])
+    (owner,) = schema.owners
+    return DatasetPlan([TablePlan("rows", schema, owner, protection.max_rows_per_unit)])
 
 
 def _individuals_plan(schema: TwoLevelSchema, protection: Protection | None) -> TablePlan:
@@ -112,7 +120,7 @@ def _individuals_plan(schema: TwoLevelSchema, protection: Protection | None) -> 
     alone, key = schema.table("individuals"), schema.individuals.group_key
     if protection is None or protection.unit != "person":
         return TablePlan("individuals", alone, key, schema.max_group_size)
-    (owner,) = owners_in(schema)
+    (owner,) = schema.owners
     return TablePlan("individuals", alone, owner, protection.max_rows_per_unit, group_key=key)
 
 
@@ -129,12 +137,10 @@ def _claim(context: Context, dataset_id: UUID) -> _IngestJob | None:
             protection = populations.get(work.session, dataset.population_id).protection
     assert dataset.wrapped_key is not None and dataset.content_hash is not None
     data_key = unwrap_key(dataset.wrapped_key, dataset_id, master_key=settings.master_key_bytes)
-    schema = schema_of(dataset)
     return _IngestJob(
         lease=DatasetLease(context.engine, dataset_id, epoch, settings.lease_seconds),
         shelf=ChunkStore(context.storage, dataset_id, epoch, dataset.content_hash, data_key),
-        schema=schema,
-        plans=table_plans(schema, protection),
+        plan=plan_dataset(schema_of(dataset), protection),
         uploads=uploads,
     )
 
@@ -143,9 +149,9 @@ def _attempt(context: Context, order: _IngestJob, check: Callable[[], None]) -> 
     """Read and store every table; returns why the dataset must be rejected, if it must."""
     try:
         order.shelf.remove_earlier()
-        counts = {plan.name: _store(context, order, plan, check) for plan in order.plans}
-        if isinstance(order.schema, TwoLevelSchema):
-            counts["linked"] = store_linked(order.shelf, order.schema, counts, check)
+        counts = {plan.name: _store(context, order, plan, check) for plan in order.plan.tables}
+        if order.plan.links is not None:
+            counts["linked"] = store_linked(order.shelf, order.plan.links, counts, check)
         order.shelf.seal(counts)
     except TableError as error:
         return error.problem

@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from scrim.spec.choice import MechanismChoice
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Bins, CategoricalColumn, Column, IdentifierColumn, Schema
-from scrim.spec.two_level import LinkedSchema
 from service.data import datasets, populations, releases
 from service.data.canonical import canonical_sha256
 from service.data.context import Context
@@ -20,9 +19,10 @@ from service.data.crypto import unwrap_key
 from service.data.declared import schema_of
 from service.data.ledger import repository as ledger
 from service.data.models import DatasetRow, PopulationRow, ReleaseRow
+from synth.domain import SIZE
 from synth.planning.subject import StoredTable, Subject, subject_of
-from synth.table import Table, draw_values
-from synth.table.linking import draw_groups
+from synth.table import Table
+from synth.table.drawing import draw_rows
 from worker.chunks import ChunkStore
 from worker.errors import Cancelled
 
@@ -121,12 +121,10 @@ def drawn_table(schema: Schema, *, seed: int) -> Table:
     rng = np.random.default_rng(seed)
     # How numbers are stored does not depend on their bins.
     binned = schema.model_copy(update={"columns": [_with_bins(c) for c in schema.columns]})
-    if isinstance(binned, LinkedSchema):
-        most = binned.max_group_size
-        sizes = rng.integers(1, most + 1, size=max(1, 2 * DRY_RUN_ROWS // (most + 1)))
-        return Table(schema, [draw_groups(binned, {}, sizes=sizes, rng=rng)])
-    codes = {c.name: rng.integers(c.size, size=DRY_RUN_ROWS) for c in binned.attributes}
-    return Table(schema, [draw_values(binned, codes, rng)])
+    # A row in no group is drawn as a group of one.
+    drawn = max(1, 2 * DRY_RUN_ROWS // (binned.places + 1))
+    sizes = rng.integers(binned.places, size=drawn)
+    return Table(schema, [draw_rows(binned, {SIZE: sizes}, rows=drawn, rng=rng)])
 
 
 def _stored_table(schema: Schema, shelf: ChunkStore, table: StoredTable) -> Table:
@@ -197,5 +195,5 @@ def _open_shelf(context: Context, dataset: DatasetRow) -> ChunkStore:
 
 def _open_public(context: Context, dataset: DatasetRow) -> PublicRows:
     schema = schema_of(dataset)
-    assert isinstance(schema, Schema) and dataset.provenance is not None
-    return PublicRows(dataset.id, dataset.provenance, schema, _open_shelf(context, dataset))
+    assert not schema.is_linked and dataset.provenance is not None
+    return PublicRows(dataset.id, dataset.provenance, schema.linked, _open_shelf(context, dataset))

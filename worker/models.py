@@ -7,12 +7,11 @@ from typing import Any
 from uuid import UUID
 
 from scrim.spec.question import Question
-from scrim.spec.two_level import LinkedSchema
 from service.data import releases
 from service.data.artifacts import read_artifact
 from service.data.context import Context
 from synth.models.released import ANSWER_COLUMNS, ReleasedModel
-from worker.artifacts import MODEL, rows_as_csv, with_numbered_groups
+from worker.artifacts import MODEL, as_one_table, rows_as_csv
 
 MODELS_KEPT = 4
 
@@ -33,10 +32,8 @@ class ModelCache:
     def sample(self, release_id: UUID, rows: int) -> str:
         """Fresh rows as CSV, others at every call; individuals with their groups, if there are such."""
         model = self._model(release_id)
-        schema, drawn = model.schema, model.sample(rows, seed=secrets.randbits(48))
-        if isinstance(schema, LinkedSchema):
-            schema, drawn = with_numbered_groups(schema, drawn)
-        return b"".join(rows_as_csv(schema, drawn)).decode()
+        drawn = model.sample(rows, seed=secrets.randbits(48))
+        return b"".join(rows_as_csv(*as_one_table(model.schema, drawn))).decode()
 
     def _model(self, release_id: UUID) -> ReleasedModel:
         with self._context.transaction() as work:

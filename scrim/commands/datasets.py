@@ -9,7 +9,6 @@ from scrim.commands.session import AsJson, FriendlyGroup, connected, find, read_
 from scrim.datasets import checked_file
 from scrim.display import note, show_json, show_record, show_table
 from scrim.errors import UnusableInput
-from scrim.spec.two_level import TwoLevelSchema
 from scrim.values import parse_schema
 
 app = typer.Typer(cls=FriendlyGroup, no_args_is_help=True, help="Declared tables.")
@@ -85,7 +84,7 @@ def _check_tables(declared: dict[str, Any], path: Path, files: Tables) -> None:
     """Find faults before anything is sent."""
     for file in [files] if isinstance(files, Path) else files.values():
         checked_file(file)
-    is_two_level = isinstance(parse_schema(declared, what=str(path)), TwoLevelSchema)
+    is_two_level = parse_schema(declared, what=str(path)).is_linked
     if is_two_level and isinstance(files, Path):
         raise UnusableInput(
             f"{path} declares groups and individuals; give their files as --groups and --individuals"

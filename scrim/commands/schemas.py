@@ -68,7 +68,7 @@ def check(
 ) -> None:
     """Check a schema without a service, and show how many codes each column has."""
     declared = parse_schema(read_json(file), what=str(file))
-    flat = declared if isinstance(declared, Schema) else declared.linked
+    flat = declared.linked
     if as_json:
         show_json({"ok": True, "codes": flat.sizes})
         return

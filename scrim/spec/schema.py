@@ -328,6 +328,11 @@ Attribute = CategoricalColumn | IntegerColumn | RealColumn
 Columns = Annotated[list[Column], Field(min_length=1, max_length=MAX_COLUMNS)]
 
 
+def identifiers(columns: Iterable[Column]) -> list[str]:
+    """The names of the identifiers among some columns."""
+    return [column.name for column in columns if isinstance(column, IdentifierColumn)]
+
+
 def refuse_repeated_names(columns: list[Column]) -> None:
     repeated = [name for name, times in Counter(c.name for c in columns).items() if times > 1]
     if repeated:
@@ -361,6 +366,41 @@ class Schema(Declared):
         if not self.attributes:
             raise ValueError("declare at least one column that is not an identifier")
         refuse_many_codes(self.columns)
+
+    @property
+    def linked(self) -> "Schema":
+        """The rows that mechanisms read: this table, which is linked to no other."""
+        return self
+
+    @property
+    def key(self) -> str | None:
+        """The identifier that the rows of a group share; None where rows are in no groups."""
+        return None
+
+    @property
+    def columns_of_groups(self) -> frozenset[str]:
+        """The columns that all rows of a group share."""
+        return frozenset()
+
+    @property
+    def places(self) -> int:
+        """The largest number of rows that are drawn together: those of a group, or one."""
+        return 1
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether mechanisms read individuals of groups, with the columns of both."""
+        return self.key is not None
+
+    @property
+    def row_noun(self) -> Literal["rows", "groups"]:
+        """What is counted first and drawn one by one."""
+        return "groups" if self.is_linked else "rows"
+
+    @property
+    def owners(self) -> list[str]:
+        """The columns that may identify the person or household that a row belongs to."""
+        return identifiers(self.columns)
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:

@@ -17,6 +17,7 @@ from scrim.spec.schema import (
     Declared,
     IdentifierColumn,
     Schema,
+    identifiers,
     refuse_many_codes,
     refuse_repeated_names,
 )
@@ -92,6 +93,22 @@ class TwoLevelSchema(Declared):
         )
 
     @property
+    def is_linked(self) -> bool:
+        """Whether mechanisms read individuals of groups, with the columns of both."""
+        return True
+
+    @property
+    def places(self) -> int:
+        """The largest number of individuals in a group."""
+        return self.max_group_size
+
+    @property
+    def owners(self) -> list[str]:
+        """The columns of individuals that may identify a person, beside the key of the group."""
+        own = self.individuals
+        return [name for name in identifiers(own.columns) if name != own.group_key]
+
+    @property
     def _individual_attributes(self) -> list[Attribute]:
         return _attributes(self.individuals.columns, self.individuals.group_key)
 
@@ -110,13 +127,23 @@ class LinkedSchema(Schema):
 
     @property
     def key(self) -> str:
-        """The identifier that the rows of a group have in common."""
+        """The identifier that the rows of a group share."""
         return self.columns[0].name
+
+    @cached_property
+    def columns_of_groups(self) -> frozenset[str]:
+        """The columns that all rows of a group share."""
+        return frozenset(self.group_attributes)
+
+    @property
+    def places(self) -> int:
+        """The largest number of individuals in a group."""
+        return self.max_group_size
 
     @cached_property
     def individual_attributes(self) -> list[str]:
         """The columns that describe an individual."""
-        of_groups = set(self.group_attributes)
+        of_groups = self.columns_of_groups
         return [column.name for column in self.attributes if column.name not in of_groups]
 
 

@@ -239,8 +239,7 @@ def _item(context: Context, release_id: UUID, columns: list[str]) -> dict[str, A
 def _released_schema(context: Context, release: ReleaseView) -> Schema:
     """The declared columns, which every released file shows as well."""
     with context.transaction() as work:
-        schema = schema_of(dataset_rows.get(work.session, release.dataset_id))
-    return schema if isinstance(schema, Schema) else schema.linked
+        return schema_of(dataset_rows.get(work.session, release.dataset_id)).linked
 
 
 def _editor(

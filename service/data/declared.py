@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from scrim.spec.schema import STORED, Columns, IdentifierColumn, Schema
+from scrim.spec.schema import STORED, Schema
 from scrim.spec.two_level import DeclaredSchema, TwoLevelSchema, shape_of
 from service.data.models import DatasetRow
 
@@ -18,18 +18,6 @@ def schema_of(dataset: DatasetRow) -> Schema | TwoLevelSchema:
     return _SCHEMA.validate_python(dataset.declared_schema, context=STORED)
 
 
-def owners_in(schema: Schema | TwoLevelSchema) -> list[str]:
-    """The columns that may say whose a row is; among individuals, beside the key of their group."""
-    if isinstance(schema, Schema):
-        return _identifiers(schema.columns)
-    own = schema.individuals
-    return [name for name in _identifiers(own.columns) if name != own.group_key]
-
-
 def tables_of(dataset: DatasetRow) -> tuple[TableName, ...]:
     """The tables that must be uploaded for a dataset."""
     return ("rows",) if shape_of(dataset.declared_schema) == "flat" else ("groups", "individuals")
-
-
-def _identifiers(columns: Columns) -> list[str]:
-    return [column.name for column in columns if isinstance(column, IdentifierColumn)]

@@ -12,7 +12,7 @@ from scrim.spec.schema import Schema
 from scrim.spec.two_level import TwoLevelSchema
 from service.data import datasets, populations
 from service.data.crypto import new_data_key, wrap_key
-from service.data.declared import owners_in, tables_of
+from service.data.declared import tables_of
 from service.data.models import DatasetRow
 from service.data.pagination import Page, Paging, page_of
 from service.datasets.schemas import (
@@ -114,30 +114,30 @@ def _refuse_nul(schema: dict[str, Any]) -> None:
 
 def _refuse_unbounded(schema: Schema | TwoLevelSchema, protection: Protection) -> None:
     """The guarantee needs to know whose each row is, and how many of them one unit may own."""
-    if isinstance(schema, TwoLevelSchema):
-        _refuse_unbounded_groups(schema, protection)
-    elif protection.unit != "row" and len(owners_in(schema)) != 1:
+    if schema.is_linked:
+        _refuse_unbounded_groups(schema.places, len(schema.owners), protection)
+    elif protection.unit != "row" and len(schema.owners) != 1:
         raise SpecError(
             f"the population protects each {protection.unit}: declare exactly one identifier "
-            f"column that tells whose a row is; the schema has {len(owners_in(schema))}"
+            f"column that tells whose a row is; the schema has {len(schema.owners)}"
         )
 
 
-def _refuse_unbounded_groups(schema: TwoLevelSchema, protection: Protection) -> None:
+def _refuse_unbounded_groups(places: int, owners: int, protection: Protection) -> None:
     if protection.unit == "row":
         raise SpecError(
             "the population protects each row, and a row of groups and individuals that are linked "
             "is nobody alone; use a population whose unit is household or person"
         )
     bound = protection.max_household_size
-    if bound is not None and schema.max_group_size > bound:
+    if bound is not None and places > bound:
         raise SpecError(
-            f"max_group_size is {schema.max_group_size}, but the population protects "
+            f"max_group_size is {places}, but the population protects "
             f"households of at most {bound}; declare at most that"
         )
-    if protection.unit == "person" and len(owners_in(schema)) != 1:
+    if protection.unit == "person" and owners != 1:
         raise SpecError(
             "the population protects each person: declare exactly one identifier column among those "
             "of the individuals, beside the key of their group, that tells whose a row is; there are "
-            f"{len(owners_in(schema))}"
+            f"{owners}"
         )

@@ -10,7 +10,6 @@ from scrim.spec.errors import SpecError
 from scrim.spec.question import MAX_SAMPLE_ROWS, Question, SampleRequest
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
-from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import expand
 from service.data import datasets, populations
 from service.data.context import Context
@@ -74,10 +73,10 @@ def _check_sample(
         schema = _subject(work.session, release).schema
     if ReleaseSpec.model_validate(release.spec).synthetic_rows is None:
         raise SpecError("this release has answers only, and no model to draw rows from")
-    if isinstance(schema, LinkedSchema) and wanted.rows * schema.max_group_size > MAX_SAMPLE_ROWS:
+    if wanted.rows * schema.places > MAX_SAMPLE_ROWS:
         message = (
-            f"a group may have {schema.max_group_size} individuals, and an answer {MAX_SAMPLE_ROWS:,} "
-            f"rows; draw at most {MAX_SAMPLE_ROWS // schema.max_group_size:,} groups at once"
+            f"a group may have {schema.places} individuals, and an answer {MAX_SAMPLE_ROWS:,} "
+            f"rows; draw at most {MAX_SAMPLE_ROWS // schema.places:,} groups at once"
         )
         raise Invalid(message, errors=[FieldProblem(loc=["body", "rows"], message=message)])
 

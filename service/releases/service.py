@@ -193,9 +193,9 @@ def _find_public(session: Session, body: ReleaseRequest) -> DatasetRow | None:
 
 def _flat_schema(public: DatasetRow) -> Schema:
     schema = schema_of(public)
-    if not isinstance(schema, Schema):
+    if schema.is_linked:
         raise SpecError("public_dataset_id names groups of individuals; name one table of rows")
-    return schema
+    return schema.linked
 
 
 def _hold_dataset(session: Session, given: str) -> DatasetRow:

@@ -1,7 +1,7 @@
 """A released model: answers further questions and draws more rows, at no further cost."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import WorkloadItem
-from synth.domain import SIZE, Domain
 from synth.models.base import Model
 from synth.models.graphical import GraphicalModel
 from synth.models.group_types import GroupTypes
@@ -24,8 +23,8 @@ from synth.models.product import ProductMixture
 from synth.models.rows import Rows
 from synth.models.support import Support
 from synth.queries import QuerySet, compile_workload
-from synth.table import Chunk, draw_values
-from synth.table.linking import draw_groups
+from synth.table import Chunk
+from synth.table.drawing import draw_rows
 
 MODEL_FORMAT = "scrim.model/1"
 KINDS: dict[str, type[Model]] = {
@@ -111,21 +110,7 @@ class ReleasedModel:
         rng = np.random.default_rng(seed)
         if isinstance(self.model, Rows):
             return self.model.sample(rows, rng)
-        codes = self.model.sample(rows, rng)
-        if isinstance(self.schema, LinkedSchema):
-            return draw_groups(self.schema, codes, sizes=codes[SIZE] + 1, rng=rng)
-        return self._values(codes, rows, rng)
-
-    def _values(
-        self, codes: Mapping[str, NDArray[Any]], rows: int, rng: np.random.Generator
-    ) -> Chunk:
-        """Numbers drawn inside their bins; attributes that were never asked about, uniformly."""
-        domain = Domain.of(self.schema)
-        everything = {
-            name: codes[name] if name in codes else rng.integers(size, size=rows)
-            for name, size in domain.size_of.items()
-        }
-        return draw_values(self.schema, everything, rng)
+        return draw_rows(self.schema, self.model.sample(rows, rng), rows=rows, rng=rng)
 
     def to_bytes(self) -> bytes:
         """The model as a NumPy archive of plain arrays."""

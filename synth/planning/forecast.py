@@ -8,7 +8,6 @@ from scrim.spec.budget import rho_of_units
 from scrim.spec.mechanism import AdaptiveSpec, MechanismSpec
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
-from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import Block
 from synth.planning.choice import Resolved
 from synth.planning.pace import count_candidates
@@ -149,10 +148,10 @@ def _warnings_of_rounds(release: ReleaseSpec, measured: list[Block], spending: R
 
 def _warnings_of_groups(planned: ReleasePlan, subject: Subject) -> list[str]:
     """Where the unit is a person, only that person's rows are protected, not the columns of groups."""
-    if subject.protection.unit != "person" or not isinstance(subject.schema, LinkedSchema):
+    if subject.protection.unit != "person":
         return []
     asked = {name for block in (*planned.asked, *planned.measured) for name in block.attributes}
-    if not asked & set(subject.schema.group_attributes):
+    if not asked & subject.schema.columns_of_groups:
         return []
     return [
         "columns of groups are asked about, and each person alone is protected: this is sound only if "

@@ -8,7 +8,6 @@ import math
 from collections.abc import Iterable, Sequence
 
 from scrim.spec.schema import Schema
-from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import Block
 
 MAX_ENTRIES = 2**23
@@ -104,11 +103,11 @@ def rows_bytes(rows: int, schema: Schema, blocks: Sequence[Block]) -> int:
 
 def drawn_bytes(rows: int, schema: Schema) -> int:
     """The rows that are released, while they are drawn, certified and written to files."""
-    if not isinstance(schema, LinkedSchema):
+    if not schema.is_linked:
         return rows * (DRAWN_CELL_BYTES * len(schema.attributes) + DRAWN_ROW_BYTES)
-    places = schema.max_group_size
-    cells = 1 + len(schema.group_attributes) + places * len(schema.individual_attributes)
-    return rows * (LINKED_CELL_BYTES * cells + DRAWN_ROW_BYTES * places)
+    of_groups = len(schema.columns_of_groups)
+    cells = 1 + of_groups + schema.places * (len(schema.attributes) - of_groups)
+    return rows * (LINKED_CELL_BYTES * cells + DRAWN_ROW_BYTES * schema.places)
 
 
 def linked_entries(*, places: int, order: int, kinds: int, cells: Sequence[int]) -> int:

@@ -14,7 +14,6 @@ from scrim.spec.mechanism import MECHANISMS, MechanismSpec, PublicDataSpec, Scre
 from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease, ReleaseSpec
 from scrim.spec.schema import Schema
-from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import NUMBER_OF_GROUPS, Block, Blocks, WorkloadItem, expand
 from synth.planning.alignment import shared_schema
 from synth.planning.histogram import MAX_CELLS
@@ -59,7 +58,7 @@ def split_budget(release: ReleaseSpec, schema: Schema, protection: Protection, u
 
 def _is_count_private(schema: Schema, protection: Protection) -> bool:
     """Whether a unit moves the number of rows; of groups, where rows are linked."""
-    if isinstance(schema, LinkedSchema):
+    if schema.is_linked:
         return NUMBER_OF_GROUPS.sensitivity(schema, protection).linf > 0
     return protection.row_count_sensitivity > 0
 
@@ -150,17 +149,16 @@ def _output_bytes(release: ReleaseSpec, schema: Schema, asked: list[Block]) -> i
 
 def _refuse_other_levels(mechanism: MechanismSpec, schema: Schema, protection: Protection) -> None:
     """Refuse mechanisms for linked tables on one table, and the other way round."""
-    is_linked = isinstance(schema, LinkedSchema)
-    if mechanism.two_level != is_linked:
-        names = ", ".join(m.catalogue_name() for m in MECHANISMS if m.two_level == is_linked)
+    if mechanism.two_level != schema.is_linked:
+        names = ", ".join(m.catalogue_name() for m in MECHANISMS if m.two_level == schema.is_linked)
         raise SpecError(
             f"{mechanism.catalogue_name()} works on one table of rows, and the dataset has groups of "
             f"individuals; name one of them in `table`, or use a mechanism for both: {names}"
-            if is_linked
+            if schema.is_linked
             else f"{mechanism.catalogue_name()} works on groups of individuals, and this is one table "
             f"of rows; use another mechanism: {names}"
         )
-    if is_linked and protection.unit == "row":
+    if schema.is_linked and protection.unit == "row":
         raise SpecError(
             "rows of groups and individuals that are linked protect nobody alone; use a population "
             "whose unit is household or person"

@@ -25,7 +25,6 @@ from scrim.spec.mechanism import (
     RelaxedProjection,
     Screen,
 )
-from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import MarginalBlock
 from synth.planning import generative_network
 from synth.planning.candidates import pairs_below
@@ -105,7 +104,7 @@ _LEARNT = Candidate(
 
 def rank(auto: Auto, setting: Setting, *, has_public_data: bool) -> list[Candidate]:
     """Every mechanism for such tables, the best first."""
-    if isinstance(setting.schema, LinkedSchema):
+    if setting.schema.is_linked:
         best = _for_groups()
     elif has_public_data:
         best = _beside_public_data(_for_one_table(auto, setting), setting)
@@ -119,7 +118,7 @@ def rank(auto: Auto, setting: Setting, *, has_public_data: bool) -> list[Candida
         )
         for mechanism in MECHANISMS
         if mechanism not in named
-        and mechanism.two_level == isinstance(setting.schema, LinkedSchema)
+        and mechanism.two_level == setting.schema.is_linked
         and (has_public_data or not mechanism.needs_public_data)
     ]
     # Rows before answers, whoever makes them: who asks for a release expects rows.

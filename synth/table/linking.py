@@ -63,6 +63,11 @@ def starts_of_groups(keys: Array) -> Positions:
     return np.flatnonzero(is_first)
 
 
+def groups_in(rows: Chunk, schema: Schema) -> Positions | None:
+    """Where each group starts among the rows; None where rows are in no groups."""
+    return None if schema.key is None else starts_of_groups(rows[schema.key])
+
+
 def edges_of_groups(keys: Array) -> Positions:
     """Where each group starts among linked rows, and where the last one ends."""
     return np.append(starts_of_groups(keys), len(keys))

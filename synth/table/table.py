@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from scrim.spec.schema import Attribute, IdentifierColumn, Schema
-from scrim.spec.two_level import LinkedSchema
 from synth.table.chunk import (
     Array,
     Chunk,
@@ -59,7 +58,7 @@ class Table:
         A category's number is its code; a missing number is NaN. The codes of the key of linked rows
         are where each group of the chunk starts, and where the last one ends.
         """
-        key = self._schema.key if isinstance(self._schema, LinkedSchema) else None
+        key = self._schema.key
         edges = [name for name in codes if name == key]
         coding = {name: self._discrete_codec(name) for name in codes if name != key}
         numbering = {name: attribute_codec(_attribute(self._schema, name)) for name in numbers}

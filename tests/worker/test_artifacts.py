@@ -22,8 +22,8 @@ from tests.support import ADD_REMOVE, coded_schema, coded_table, release
 from worker import artifacts
 from worker.artifacts import (
     answers_as_csv,
+    as_one_table,
     rows_as_csv,
-    with_numbered_groups,
     write_artifacts,
 )
 
@@ -135,7 +135,7 @@ def test_groups_and_individuals_are_two_tables_that_join() -> None:
 
 def test_linked_rows_tell_their_group_by_its_number() -> None:
     schema, rows = make_groups(50)
-    lines = read(rows_as_csv(*with_numbered_groups(schema, rows)))
+    lines = read(rows_as_csv(*as_one_table(schema, rows)))
     assert list(lines[0]) == ["'=hid", "'-colour", "'=cmd", "n"]
     colours: dict[str, set[str]] = {}
     for line in lines:

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
-from scrim.spec.two_level import LinkedSchema
 from synth.table import Chunk, Table
-from synth.table.linking import starts_of_groups
+from synth.table.linking import groups_in
 
 MAX_CHARTS = 60
 """More than that many columns are not shown: the page must stay readable."""
@@ -68,9 +67,7 @@ class _Cells:
 def distributions(schema: Schema, rows: Chunk) -> list[Distribution]:
     """The distribution of each of the first columns; those of groups are counted in groups."""
     shown = schema.attributes[:MAX_CHARTS]
-    if not isinstance(schema, LinkedSchema):
-        return [_distribution(column, schema, rows[column.name]) for column in shown]
-    of_groups, starts = set(schema.group_attributes), starts_of_groups(rows[schema.key])
+    of_groups, starts = schema.columns_of_groups, groups_in(rows, schema)
     return [
         _distribution(
             column, schema, rows[column.name], starts if column.name in of_groups else None

@@ -14,10 +14,9 @@ from markupsafe import Markup
 
 from scrim.spec.budget import epsilon_of_units
 from scrim.spec.schema import CategoricalColumn, Schema
-from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload.bins import has_bin_for_each_number
 from synth.run import FinishedRelease
-from synth.table.linking import starts_of_groups
+from synth.table.linking import groups_in
 from worker.report import descriptions, svg, texts
 from worker.report.about import About
 from worker.report.balance import Balance
@@ -71,7 +70,7 @@ def render(release: FinishedRelease, about: About) -> bytes:
             epsilon=epsilon_of_units(spent, about.delta),
             guesses=[(wrong, right_at_most(reserved, wrong)) for wrong in WRONG],
             rows_found=release.model.estimated_rows,
-            rows_are="groups" if isinstance(release.model.schema, LinkedSchema) else "rows",
+            rows_are=release.model.schema.row_noun,
             operations=_operations(release.certificate["operations"]),
             account=_account(about, spent),
             shown=_shown_rows(release),
@@ -204,11 +203,10 @@ def _shown_rows(release: FinishedRelease) -> _Rows | None:
         if frozenset((columns[pair.first].name, columns[pair.second].name)) in together
     }
     strongest = sorted(pairs, key=lambda pair: -pair.strength)[:STRONGEST]
+    groups = groups_in(rows, schema)
     return _Rows(
         number=len(next(iter(rows.values()))),
-        groups=len(starts_of_groups(rows[schema.key]))
-        if isinstance(schema, LinkedSchema)
-        else None,
+        groups=None if groups is None else len(groups),
         columns=len(schema.attributes),
         charts=[(column, _column_chart(column)) for column in columns],
         heat_map=_heat_map(columns, pairs, measured) if pairs else None,

@@ -249,6 +249,34 @@ def test_codes_of_all_columns_together_are_bounded() -> None:
         TwoLevelSchema.model_validate({"groups": groups, "individuals": own, "max_group_size": 2})
 
 
+def test_a_schema_says_whether_its_rows_are_in_groups() -> None:
+    identifiers = [{"name": name, "type": "identifier"} for name in ("hid", "who")]
+    columns = [*identifiers, {"name": "age", "type": "integer", "lower": 0, "upper": 9}]
+    town = {"name": "town", "type": "categorical", "values": ["a"]}
+    flat = Schema.model_validate({"columns": columns})
+    assert flat.linked is flat
+    assert (flat.key, flat.is_linked, flat.row_noun, flat.places) == (None, False, "rows", 1)
+    assert flat.columns_of_groups == set()
+    assert flat.owners == ["hid", "who"]
+    declared = TwoLevelSchema.model_validate(
+        {
+            "groups": {"key": "id", "columns": [town]},
+            "individuals": {"group_key": "hid", "columns": columns},
+            "max_group_size": 3,
+        }
+    )
+    linked = declared.linked
+    assert linked.linked is linked
+    assert (linked.key, linked.is_linked, linked.row_noun, linked.places) == (
+        "id",
+        True,
+        "groups",
+        3,
+    )
+    assert linked.columns_of_groups == {"town"}
+    assert (declared.is_linked, declared.places, declared.owners) == (True, 3, ["who"])
+
+
 def test_a_stored_schema_is_not_checked_again() -> None:
     repeated = {"columns": [{"name": "a", "type": "categorical", "values": ["x", "x"]}]}
     with pytest.raises(ValidationError, match="distinct"):

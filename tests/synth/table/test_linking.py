@@ -8,12 +8,15 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrim.spec.schema import Schema
 from scrim.spec.two_level import LevelTable, TwoLevelSchema
+from synth.domain import SIZE
 from synth.table import Table
 from synth.table.chunk import Chunk
+from synth.table.drawing import draw_rows
 from synth.table.encoding import attribute_codec, codec_of
-from synth.table.linking import draw_groups, link, number_keys, starts_of_groups, unlink
-from tests.synth.linked import two_level_schema
+from synth.table.linking import draw_groups, groups_in, link, number_keys, starts_of_groups, unlink
+from tests.synth.linked import coded_columns, two_level_schema
 
 SCHEMA = TwoLevelSchema.model_validate(
     {
@@ -139,6 +142,25 @@ def test_numbers_of_a_group_are_drawn_once_and_individuals_are_sorted() -> None:
         ages = checked["age"][start : start + size]
         assert ages.tolist() == sorted(ages)
     assert set(np.unique(checked["town"])) == {0, 1, 2, 3}, "not asked about: any value"
+
+
+def test_rows_are_drawn_as_their_schema_says() -> None:
+    def rng() -> np.random.Generator:
+        return np.random.default_rng(1)
+
+    linked, sizes = SCHEMA.linked, np.array([2, 1])
+    drawn = draw_rows(linked, {SIZE: sizes - 1}, rows=2, rng=rng())
+    expected = draw_groups(linked, {}, sizes=sizes, rng=rng())
+    assert drawn.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(drawn[name], values)
+    flat = Schema.model_validate({"columns": coded_columns({"a": 3, "b": 4})})
+    rows = draw_rows(flat, {"a": np.array([2, 0, 1])}, rows=3, rng=rng())
+    assert rows["a"].tolist() == [2, 0, 1]
+    np.testing.assert_array_equal(rows["b"], rng().integers(4, size=3))
+    assert groups_in(rows, flat) is None
+    starts = groups_in(drawn, linked)
+    assert starts is not None and starts.tolist() == [0, 2]
 
 
 def test_released_keys_are_nobodys() -> None:

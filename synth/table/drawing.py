@@ -1,0 +1,29 @@
+"""Rows in the declared types, drawn from the codes of a model."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from scrim.spec.schema import Schema
+from scrim.spec.two_level import LinkedSchema
+from synth.domain import SIZE
+from synth.table.chunk import Array, Chunk
+from synth.table.encoding import draw_values
+from synth.table.linking import draw_groups
+
+
+def draw_rows(
+    schema: Schema, codes: Mapping[str, Array], *, rows: int, rng: np.random.Generator
+) -> Chunk:
+    """Draw that many rows, or groups where rows are linked, given their codes.
+
+    Numbers are drawn inside their bins, and columns without codes uniformly. The codes of groups
+    include their sizes.
+    """
+    if isinstance(schema, LinkedSchema):
+        return draw_groups(schema, codes, sizes=codes[SIZE] + 1, rng=rng)
+    everything = {
+        name: codes[name] if name in codes else rng.integers(size, size=rows)
+        for name, size in schema.sizes.items()
+    }
+    return draw_values(schema, everything, rng)
