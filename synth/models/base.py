@@ -1,6 +1,6 @@
 """What every released model can do."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 
 from scrim.spec.schema import Schema
-from synth.domain import Domain
 from synth.queries import QuerySet
 
 
@@ -40,17 +39,6 @@ class Model(Protocol):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
         """The model that `to_arrays` described."""
-
-
-class TabularModel(Protocol):
-    """A distribution over discrete cells that tells the cross table of any of its attributes."""
-
-    @property
-    def domain(self) -> Domain:
-        """The attributes that it has."""
-
-    def marginals(self, sets: Sequence[Sequence[str]]) -> Iterator[torch.Tensor]:
-        """The cross table of those attributes of each set that it has, in the domain's order."""
 
 
 class WeightedModel(Model, Protocol):

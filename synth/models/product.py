@@ -51,6 +51,10 @@ class ProductMixture:
             joint = (joint[:, :, None] * self._blocks[name][:, None, :]).flatten(1)
         return joint
 
+    def with_components(self, domain: Domain, probabilities: torch.Tensor) -> "ProductMixture":
+        """The mixture of other components."""
+        return ProductMixture(domain, probabilities)
+
     def answer(self, queries: QuerySet) -> Answers:
         """Answers as fractions. Their error depends on what was not measured, so none is stated."""
         with torch.no_grad():

@@ -10,16 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synth.domain import Domain
+from synth.models.base import Answers
 from synth.queries import Marginal, QuerySet
-
-if TYPE_CHECKING:
-    from synth.models.product import ProductMixture
 
 ORDERS = (1, 2, 3)
 """Cross tables of so many attributes are brought nearer. The three limits hold for each of them."""
@@ -42,11 +40,27 @@ MIN_EXPECTED = 1.0
 comparing rare cells would empty every one of them."""
 
 
+class DrawnMixture(Protocol):
+    """What refinement needs of the mixture that rows were drawn from."""
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes of the rows."""
+
+    def answer(self, queries: QuerySet) -> Answers:
+        """Answers as fractions."""
+
+    def codes_at(
+        self, name: str, component: NDArray[np.int64], points: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """The codes at which the cumulative shares of components pass points between 0 and 1."""
+
+
 def refine(
     codes: NDArray[np.int64],
     component: NDArray[np.int64],
     *,
-    mixture: "ProductMixture",
+    mixture: DrawnMixture,
     rng: np.random.Generator,
 ) -> None:
     """Replace codes, of which each row is a column, by others that its component might have drawn."""
@@ -96,7 +110,7 @@ class CrossTables:
     """How many rows each cell has too many."""
 
     @classmethod
-    def of(cls, codes: NDArray[np.int64], mixture: "ProductMixture") -> Self:
+    def of(cls, codes: NDArray[np.int64], mixture: DrawnMixture) -> Self:
         """The tables of some rows."""
         rows = codes.shape[1]
         blocks = choose_tables(mixture.domain, rows)

@@ -65,6 +65,10 @@ class Support:
             torch.from_numpy(np.bincount(row, weights)),
         )
 
+    def recoded(self, domain: Domain, codes: Mapping[str, torch.Tensor]) -> "Support":
+        """Rows of the same weights with other codes."""
+        return Support(domain, codes, self.weights)
+
     def answer(self, queries: QuerySet) -> Answers:
         """Answers as fractions. Their error depends on what was not measured, so none is stated."""
         return Answers(queries.on_support(self).numpy())

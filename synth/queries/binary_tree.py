@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -25,14 +25,9 @@ from synth.queries.condition_labels import category_labels
 from synth.queries.features import CellFeatures
 from synth.queries.marginal import Marginal, joined
 from synth.queries.marginal_counter import MarginalCounter
+from synth.queries.readable import Cells, Products, SoftRows, WeightedRows
 from synth.queries.reading import Reading
 from synth.queries.tree_plan import TreePlan
-
-if TYPE_CHECKING:
-    from synth.models.base import TabularModel
-    from synth.models.product import ProductMixture
-    from synth.models.relaxed import RelaxedRows
-    from synth.models.support import Support
 
 
 @dataclass(frozen=True)
@@ -76,20 +71,20 @@ class TreeQueries(QueryBlock):
         return TreeCounter(blocks)
 
     @classmethod
-    def on_histogram(
-        cls, blocks: Sequence["TreeQueries"], model: "TabularModel"
-    ) -> list[torch.Tensor]:
+    def on_histogram(cls, blocks: Sequence["TreeQueries"], model: Cells) -> list[torch.Tensor]:
         """Sum the weights of bins; columns that it does not have are uniform."""
         plan = _plan_of(tuple(blocks))
         return plan.all_levels(plan.on_histogram(model))
 
     @classmethod
-    def on_support(cls, blocks: Sequence["TreeQueries"], support: "Support") -> list[torch.Tensor]:
+    def on_support(
+        cls, blocks: Sequence["TreeQueries"], support: WeightedRows
+    ) -> list[torch.Tensor]:
         """Add each row's weight to its cells; columns that the rows lack are uniform."""
         plan = _plan_of(tuple(blocks))
         return plan.all_levels(plan.on_support(support))
 
-    def matching(self, index: int, support: "Support") -> torch.Tensor:
+    def matching(self, index: int, support: WeightedRows) -> torch.Tensor:
         """The rows in one cell."""
         sizes = [[reading.size for reading in table] for table in self.tables]
         ends = np.cumsum([math.prod(axes) for axes in sizes])
@@ -102,13 +97,13 @@ class TreeQueries(QueryBlock):
         return matches.nonzero().flatten()
 
     @classmethod
-    def on_product(cls, blocks: Sequence["TreeQueries"], mixture: "ProductMixture") -> torch.Tensor:
+    def on_product(cls, blocks: Sequence["TreeQueries"], mixture: Products) -> torch.Tensor:
         """Marginals of the finest cells, and their sums."""
         plan = _plan_of(tuple(blocks))
         return plan.fold.all_levels(Marginal.on_product(plan.finest, plan.coarse_mixture(mixture)))
 
     @classmethod
-    def on_relaxed(cls, blocks: Sequence["TreeQueries"], rows: "RelaxedRows") -> torch.Tensor:
+    def on_relaxed(cls, blocks: Sequence["TreeQueries"], rows: SoftRows) -> torch.Tensor:
         """Every row is a product distribution over the softly edged finest cells of its columns."""
         plan = _plan_of(tuple(blocks))
         return plan.fold.all_levels(Marginal.on_product(plan.finest, rows.mixture(plan.readings)))

@@ -7,7 +7,7 @@ one marginal. A class answers many of its blocks at once, because they share wor
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, Self
+from typing import Any, ClassVar, Literal, NoReturn, Protocol, Self
 
 import numpy as np
 import torch
@@ -18,13 +18,7 @@ from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
 from scrim.spec.sensitivity import Sensitivity
 from synth.queries.features import Features
-
-if TYPE_CHECKING:
-    from synth.models.base import TabularModel
-    from synth.models.group_types import GroupTypes
-    from synth.models.product import ProductMixture
-    from synth.models.relaxed import RelaxedRows
-    from synth.models.support import Support
+from synth.queries.readable import Cells, GroupKinds, Products, SoftRows, WeightedRows
 
 Counts = NDArray[np.int64]
 
@@ -77,26 +71,26 @@ class QueryBlock(ABC):
         """Something that counts these blocks in one pass over the rows."""
 
     @classmethod
-    def on_histogram(cls, blocks: Sequence[Self], model: "TabularModel") -> list[torch.Tensor]:
+    def on_histogram(cls, blocks: Sequence[Self], model: Cells) -> list[torch.Tensor]:
         """Answers, as fractions, on a weight per cell of the domain, however they are kept."""
         _needs_numbers(blocks)
 
     @classmethod
-    def on_support(cls, blocks: Sequence[Self], support: "Support") -> list[torch.Tensor]:
+    def on_support(cls, blocks: Sequence[Self], support: WeightedRows) -> list[torch.Tensor]:
         """Answers, as fractions, on weighted rows; rows of equal weight are the special case."""
         _needs_numbers(blocks)
 
-    def matching(self, index: int, support: "Support") -> torch.Tensor:
+    def matching(self, index: int, support: WeightedRows) -> torch.Tensor:
         """Positions of the weighted rows that satisfy one of the queries."""
         _needs_numbers([self])
 
     @classmethod
-    def on_product(cls, blocks: Sequence[Self], mixture: "ProductMixture") -> torch.Tensor:
+    def on_product(cls, blocks: Sequence[Self], mixture: Products) -> torch.Tensor:
         """Answers of all blocks, one after another, differentiably, on a mixture of products."""
         _needs_numbers(blocks)
 
     @classmethod
-    def on_group_types(cls, blocks: Sequence[Self], types: "GroupTypes") -> list[torch.Tensor]:
+    def on_group_types(cls, blocks: Sequence[Self], types: GroupKinds) -> list[torch.Tensor]:
         """Answers, per block, on one weight for every kind of group."""
         raise TypeError(f"{blocks[0].name} is about rows, and this model has groups of individuals")
 
@@ -120,7 +114,7 @@ class QueryBlock(ABC):
 
     @classmethod
     @abstractmethod
-    def on_relaxed(cls, blocks: Sequence[Self], rows: "RelaxedRows") -> torch.Tensor:
+    def on_relaxed(cls, blocks: Sequence[Self], rows: SoftRows) -> torch.Tensor:
         """Answers of all blocks, one after another, differentiably, on rows with soft edges."""
 
     @abstractmethod

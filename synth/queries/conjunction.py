@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -25,12 +25,7 @@ from synth.queries.conjunction_products import BinRows, ConjunctionProducts, Sof
 from synth.queries.conjunction_sums import ConjunctionSums
 from synth.queries.conjunction_weights import ConjunctionWeights
 from synth.queries.features import ConjunctionFeatures
-
-if TYPE_CHECKING:
-    from synth.models.base import TabularModel
-    from synth.models.product import ProductMixture
-    from synth.models.relaxed import RelaxedRows
-    from synth.models.support import Support
+from synth.queries.readable import Cells, Products, SoftRows, WeightedRows
 
 
 @dataclass(frozen=True)
@@ -91,19 +86,19 @@ class ConjunctionQueries(QueryBlock):
 
     @classmethod
     def on_histogram(
-        cls, blocks: Sequence["ConjunctionQueries"], model: "TabularModel"
+        cls, blocks: Sequence["ConjunctionQueries"], model: Cells
     ) -> list[torch.Tensor]:
         """Sums over tables of the columns of each conjunction; those it does not have are uniform."""
         return [_weights(g, model.domain.names).on_histogram(model) for g in blocks]
 
     @classmethod
     def on_support(
-        cls, blocks: Sequence["ConjunctionQueries"], support: "Support"
+        cls, blocks: Sequence["ConjunctionQueries"], support: WeightedRows
     ) -> list[torch.Tensor]:
         """Sums of the weights of matching rows; attributes that the rows lack are uniform."""
         return [_weights(g, support.domain.names).on_support(support) for g in blocks]
 
-    def matching(self, index: int, support: "Support") -> torch.Tensor:
+    def matching(self, index: int, support: WeightedRows) -> torch.Tensor:
         """The rows that satisfy one of the conjunctions."""
         conditions = self.conditions_in_bins
         matches = torch.ones(len(support.weights), dtype=torch.bool)
@@ -113,9 +108,7 @@ class ConjunctionQueries(QueryBlock):
         return matches.nonzero().flatten()
 
     @classmethod
-    def on_product(
-        cls, blocks: Sequence["ConjunctionQueries"], mixture: "ProductMixture"
-    ) -> torch.Tensor:
+    def on_product(cls, blocks: Sequence["ConjunctionQueries"], mixture: Products) -> torch.Tensor:
         """Means of products of the probabilities of their conditions."""
         answers = []
         for block in blocks:
@@ -124,9 +117,7 @@ class ConjunctionQueries(QueryBlock):
         return torch.cat(answers)
 
     @classmethod
-    def on_relaxed(
-        cls, blocks: Sequence["ConjunctionQueries"], rows: "RelaxedRows"
-    ) -> torch.Tensor:
+    def on_relaxed(cls, blocks: Sequence["ConjunctionQueries"], rows: SoftRows) -> torch.Tensor:
         """Means of products of how far each row satisfies the conditions."""
         answers = []
         for block in blocks:

@@ -6,7 +6,7 @@ an interval is a difference of cumulative sums, or rows with soft edges.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -18,10 +18,7 @@ from scrim.spec.workload.conditions import numeric_columns
 from synth.planning.memory import KEPT_TABLES, MAX_ENTRIES
 from synth.queries.condition_arrays import ConditionArrays, Integers
 from synth.queries.coordinates import MISSING, coordinate_starts, edge_places
-
-if TYPE_CHECKING:
-    from synth.models.product import ProductMixture
-    from synth.models.relaxed import RelaxedRows
+from synth.queries.readable import Products, SoftRows
 
 
 @dataclass(frozen=True)
@@ -121,7 +118,7 @@ class BinRows:
         self._low = torch.from_numpy(cumulative_starts[conditions.column] + low)
         self._high = torch.from_numpy(cumulative_starts[conditions.column] + high)
 
-    def probabilities(self, mixture: "ProductMixture") -> Probabilities:
+    def probabilities(self, mixture: Products) -> Probabilities:
         """How likely the conditions are in each component."""
         device = mixture.probabilities.device
         point, low, high = (rows.to(device) for rows in (self._point, self._low, self._high))
@@ -160,7 +157,7 @@ class SoftPlaces:
         self._point, self._position = torch.from_numpy(point), torch.from_numpy(position)
         self._low, self._high = torch.from_numpy(low), torch.from_numpy(high)
 
-    def probabilities(self, rows: "RelaxedRows") -> Probabilities:
+    def probabilities(self, rows: SoftRows) -> Probabilities:
         """How far each row satisfies the conditions."""
         table = rows.coordinates
         point, position = self._point.to(table.device), self._position.to(table.device)

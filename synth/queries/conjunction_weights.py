@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise, product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,10 +11,7 @@ from scrim.spec.schema import Attribute
 from synth.queries.box_counting import Weights
 from synth.queries.condition_arrays import ConditionArrays, Flags, Floats, Integers
 from synth.queries.conjunction_sums import ConjunctionSums
-
-if TYPE_CHECKING:
-    from synth.models.base import TabularModel
-    from synth.models.support import Support
+from synth.queries.readable import Cells, WeightedRows
 
 
 class ConjunctionWeights:
@@ -29,7 +25,7 @@ class ConjunctionWeights:
         self._conditions = conditions.on(known).sorted_by(np.arange(len(self._columns)))
         self._shares = None if known.all() else _uniform_shares(conditions, ~known, columns)
 
-    def on_histogram(self, model: "TabularModel") -> torch.Tensor:
+    def on_histogram(self, model: Cells) -> torch.Tensor:
         """Sums over the cells of cross tables of the columns that conjunctions are about."""
         conditions, start = self._conditions, self._conditions.start()
         totals = np.zeros(conditions.queries)
@@ -40,7 +36,7 @@ class ConjunctionWeights:
             totals[query] = _sums_in_table(table.numpy(), low, high)
         return self._answers(totals)
 
-    def on_support(self, support: "Support") -> torch.Tensor:
+    def on_support(self, support: WeightedRows) -> torch.Tensor:
         """Sums over the weighted rows."""
         columns = {name: codes.numpy() for name, codes in support.codes.items()}
         return self._answers(self._sums.of(columns, support.weights.numpy()))

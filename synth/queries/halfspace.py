@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import torch
@@ -20,9 +20,7 @@ from synth.queries.coordinates import MISSING, PLACE, coordinate_starts, span_of
 from synth.queries.features import PLACES, Contribution, HalfspaceFeatures
 from synth.queries.halfspace_counting import HalfspaceCounting
 from synth.queries.halfspace_draws import UNIT, WEIGHT, Batch, HalfspaceDraws
-
-if TYPE_CHECKING:
-    from synth.models.relaxed import RelaxedRows
+from synth.queries.readable import SoftRows
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class HalfspaceQueries(QueryBlock):
         return HalfspaceCounter(blocks)
 
     @classmethod
-    def on_relaxed(cls, blocks: Sequence["HalfspaceQueries"], rows: "RelaxedRows") -> torch.Tensor:
+    def on_relaxed(cls, blocks: Sequence["HalfspaceQueries"], rows: SoftRows) -> torch.Tensor:
         """Means of sigmoids of how far each row is below the threshold."""
         entries = rows.size * sum(block.size for block in blocks)
         recompute = torch.is_grad_enabled() and entries > KEPT_TABLES * MAX_ENTRIES
@@ -140,7 +138,7 @@ class HalfspaceCounter:
         return self._totals
 
 
-def _on_relaxed(batch: Batch, rows: "RelaxedRows", recompute: bool) -> torch.Tensor:
+def _on_relaxed(batch: Batch, rows: SoftRows, recompute: bool) -> torch.Tensor:
     """In batches of halfspaces whose sums over all rows fit."""
     weighed = rows.coordinates
 

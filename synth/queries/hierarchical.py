@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
 import torch
 from numpy.typing import NDArray
@@ -31,11 +31,7 @@ from synth.queries.features import Features
 from synth.queries.hierarchical_counter import GroupSizeCounter, HierarchicalCounter
 from synth.queries.hierarchical_products import products_of
 from synth.queries.marginal import code_labels, joined, summed
-
-if TYPE_CHECKING:
-    from synth.models.group_types import GroupTypes
-    from synth.models.product import ProductMixture
-    from synth.models.relaxed import RelaxedRows
+from synth.queries.readable import GroupKinds, Products, SoftRows
 
 
 @dataclass(frozen=True)
@@ -53,7 +49,7 @@ class LinkedBlock(QueryBlock):
         return (self.schema.key, *self.attributes)
 
     @classmethod
-    def on_relaxed(cls, blocks: Sequence["QueryBlock"], rows: "RelaxedRows") -> torch.Tensor:
+    def on_relaxed(cls, blocks: Sequence["QueryBlock"], rows: SoftRows) -> torch.Tensor:
         """Refused: rows by themselves make no groups."""
         _needs_groups(blocks)
 
@@ -139,15 +135,13 @@ class HierarchicalQueries(LinkedBlock):
         return HierarchicalCounter(blocks)
 
     @classmethod
-    def on_product(
-        cls, blocks: Sequence["HierarchicalQueries"], mixture: "ProductMixture"
-    ) -> torch.Tensor:
+    def on_product(cls, blocks: Sequence["HierarchicalQueries"], mixture: Products) -> torch.Tensor:
         """Per group, on a mixture over whole groups (`domain_of_groups`)."""
         return products_of(tuple(blocks), mixture.domain).answers(mixture)
 
     @classmethod
     def on_group_types(
-        cls, blocks: Sequence["HierarchicalQueries"], types: "GroupTypes"
+        cls, blocks: Sequence["HierarchicalQueries"], types: GroupKinds
     ) -> list[torch.Tensor]:
         """Sums over the kinds of groups that are in each cell."""
         return [
@@ -193,16 +187,14 @@ class GroupSizeQueries(LinkedBlock):
         return GroupSizeCounter(blocks)
 
     @classmethod
-    def on_product(
-        cls, blocks: Sequence["GroupSizeQueries"], mixture: "ProductMixture"
-    ) -> torch.Tensor:
+    def on_product(cls, blocks: Sequence["GroupSizeQueries"], mixture: Products) -> torch.Tensor:
         """The mean of the components' sizes."""
         shares = mixture.columns([SIZE]).mean(0)
         return shares.repeat(len(blocks))
 
     @classmethod
     def on_group_types(
-        cls, blocks: Sequence["GroupSizeQueries"], types: "GroupTypes"
+        cls, blocks: Sequence["GroupSizeQueries"], types: GroupKinds
     ) -> list[torch.Tensor]:
         """Sums over the kinds of groups of each size."""
         return [types.sizes() for _ in blocks]

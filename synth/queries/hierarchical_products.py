@@ -21,19 +21,33 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from math import prod
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 import numpy as np
 import torch
 from torch.nn.functional import embedding
 from torch.utils.checkpoint import checkpoint
 
+from scrim.spec.workload.hierarchical import Level
 from synth.domain import SIZE, Domain, at_place
 from synth.planning.memory import KEPT_PLANS, KEPT_TABLES, MAX_ENTRIES, linked_entries
+from synth.queries.readable import Products
 
-if TYPE_CHECKING:
-    from synth.models.product import ProductMixture
-    from synth.queries.hierarchical import HierarchicalQueries
+
+class LinkedTable(Protocol):
+    """The attributes of a table of linked rows, and the level at which it counts."""
+
+    @property
+    def level(self) -> Level:
+        """What is counted."""
+
+    @property
+    def of_groups(self) -> tuple[str, ...]:
+        """The attributes that describe groups."""
+
+    @property
+    def of_individuals(self) -> tuple[str, ...]:
+        """The attributes that describe individuals."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +103,7 @@ class Layout:
             by_place += zip(*places, strict=True)
         self._by_place = torch.tensor(by_place, dtype=torch.int64).flatten()
 
-    def rows(self, mixture: "ProductMixture") -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def rows(self, mixture: Products) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The chances of codes of groups, of each place being taken, and of codes at each place."""
         columns = mixture.probabilities.T
         ones = columns.new_ones((1, columns.shape[1]))
@@ -170,7 +184,7 @@ def _found(chances: torch.Tensor, taken: torch.Tensor) -> torch.Tensor:
 class HierarchicalProducts:
     """How to answer some tables on any mixture over the groups of a schema."""
 
-    def __init__(self, blocks: Sequence["HierarchicalQueries"], domain: Domain) -> None:
+    def __init__(self, blocks: Sequence[LinkedTable], domain: Domain) -> None:
         self._domain = domain
         self._layout = Layout(domain)
         self._stacks = sorted(_stacks_of(blocks), key=lambda stack: stack.level)
@@ -178,7 +192,7 @@ class HierarchicalProducts:
         self._entries, self._largest = sum(entries), max(entries)
         self._parts: dict[int, list[TableProducts]] = {}
 
-    def answers(self, mixture: "ProductMixture") -> torch.Tensor:
+    def answers(self, mixture: Products) -> torch.Tensor:
         """All cells of all tables, in their order."""
         components = len(mixture.probabilities)
         is_large = components * self._entries > KEPT_TABLES * MAX_ENTRIES
@@ -189,18 +203,18 @@ class HierarchicalProducts:
             found |= zip(stack.positions, (table.flatten() for table in tables), strict=True)
         return torch.cat([found[position] for position in range(len(found))]) / components
 
-    def _products(self, mixture: "ProductMixture", recompute: bool) -> list[torch.Tensor]:
+    def _products(self, mixture: Products, recompute: bool) -> list[torch.Tensor]:
         """The product of each stack, summed over batches of components whose tables fit."""
         at_once = max(1, MAX_ENTRIES // self._largest)
         if len(mixture.probabilities) <= at_once:
             return self._of_batch(mixture, recompute)
         batches = [
-            self._of_batch(type(mixture)(mixture.domain, some), recompute)
+            self._of_batch(mixture.with_components(mixture.domain, some), recompute)
             for some in torch.split(mixture.probabilities, at_once)
         ]
         return [torch.stack(of_stack).sum(0) for of_stack in zip(*batches, strict=True)]
 
-    def _of_batch(self, mixture: "ProductMixture", recompute: bool) -> list[torch.Tensor]:
+    def _of_batch(self, mixture: Products, recompute: bool) -> list[torch.Tensor]:
         def products(part: TableProducts, *rows: torch.Tensor) -> list[torch.Tensor]:
             if recompute:
                 again = checkpoint(part.products, *rows, use_reentrant=False)
@@ -227,12 +241,12 @@ class HierarchicalProducts:
 
 
 @lru_cache(maxsize=KEPT_PLANS)
-def products_of(blocks: tuple["HierarchicalQueries", ...], domain: Domain) -> HierarchicalProducts:
+def products_of(blocks: tuple[LinkedTable, ...], domain: Domain) -> HierarchicalProducts:
     """The same plan is used in every step of a fit."""
     return HierarchicalProducts(blocks, domain)
 
 
-def _stacks_of(blocks: Sequence["HierarchicalQueries"]) -> list[TableStack]:
+def _stacks_of(blocks: Sequence[LinkedTable]) -> list[TableStack]:
     alike: dict[tuple[str, tuple[str, ...], str | None], list[int]] = {}
     for position, block in enumerate(blocks):
         last = block.of_groups[-1] if block.of_groups and not block.of_individuals else None

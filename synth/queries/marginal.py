@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -18,13 +18,8 @@ from synth.queries.block import QueryBlock
 from synth.queries.features import CellFeatures
 from synth.queries.marginal_counter import MarginalCounter
 from synth.queries.marginal_products import products_of
+from synth.queries.readable import Cells, Products, SoftRows, WeightedRows
 from synth.queries.reading import Reading
-
-if TYPE_CHECKING:
-    from synth.models.base import TabularModel
-    from synth.models.product import ProductMixture
-    from synth.models.relaxed import RelaxedRows
-    from synth.models.support import Support
 
 
 @dataclass(frozen=True)
@@ -75,29 +70,27 @@ class Marginal(QueryBlock):
         return MarginalCounter(blocks)
 
     @classmethod
-    def on_histogram(
-        cls, blocks: Sequence["Marginal"], model: "TabularModel"
-    ) -> list[torch.Tensor]:
+    def on_histogram(cls, blocks: Sequence["Marginal"], model: Cells) -> list[torch.Tensor]:
         """The model's own cross tables; attributes that it does not have are uniform."""
         tables = model.marginals([block.attributes for block in blocks])
         return [_flat(g, table, model.domain) for g, table in zip(blocks, tables, strict=True)]
 
     @classmethod
-    def on_support(cls, blocks: Sequence["Marginal"], support: "Support") -> list[torch.Tensor]:
+    def on_support(cls, blocks: Sequence["Marginal"], support: WeightedRows) -> list[torch.Tensor]:
         """Add each row's weight to its cell; attributes that the rows lack are uniform."""
         return [_flat(g, support.marginal(g.attributes), support.domain) for g in blocks]
 
-    def matching(self, index: int, support: "Support") -> torch.Tensor:
+    def matching(self, index: int, support: WeightedRows) -> torch.Tensor:
         """The rows in one cell."""
         return (support.cells(self.attributes) == index).nonzero().flatten()
 
     @classmethod
-    def on_product(cls, blocks: Sequence["Marginal"], mixture: "ProductMixture") -> torch.Tensor:
+    def on_product(cls, blocks: Sequence["Marginal"], mixture: Products) -> torch.Tensor:
         """A few matrix products for the whole workload."""
         return products_of(tuple(blocks), mixture.domain).answers(mixture)
 
     @classmethod
-    def on_relaxed(cls, blocks: Sequence["Marginal"], rows: "RelaxedRows") -> torch.Tensor:
+    def on_relaxed(cls, blocks: Sequence["Marginal"], rows: SoftRows) -> torch.Tensor:
         """Every row is a product distribution over the softly edged codes of its columns."""
         names = dict.fromkeys(name for block in blocks for name in block.attributes)
         readings = [Reading.of(rows.schema.attribute(name)) for name in names]

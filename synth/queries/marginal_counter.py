@@ -11,18 +11,31 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from os import cpu_count
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from synth.queries.marginal import Marginal
 
 CELLS_PER_TABLE = 2**14
 """Tables larger than the processor's nearest caches are slower to fill than two small ones."""
 ROWS_WORTH_A_THREAD = 100_000
 """Below this, starting threads costs more than they save."""
+
+
+class TableShape(Protocol):
+    """The attributes of a cross table, and how many codes each has."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes, the last one varying fastest."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of codes of each."""
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +58,7 @@ class CrossTable:
 class MarginalCounter:
     """Adds up the counts of some marginals, chunk by chunk."""
 
-    def __init__(self, marginals: "Sequence[Marginal]") -> None:
+    def __init__(self, marginals: Sequence[TableShape]) -> None:
         self._marginals = marginals
         self._tables = covering_tables(tuple(marginals))
         self._counts = [np.zeros(math.prod(t.sizes), dtype=np.int64) for t in self._tables]
@@ -80,7 +93,7 @@ class MarginalCounter:
 
 
 @lru_cache(maxsize=16)
-def covering_tables(marginals: "tuple[Marginal, ...]") -> list[CrossTable]:
+def covering_tables(marginals: tuple[TableShape, ...]) -> list[CrossTable]:
     """Cross tables of bounded size such that each marginal is a sum of one of them.
 
     Greedy: start from the largest marginal that is not covered, and add the attribute that completes

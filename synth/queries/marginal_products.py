@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -18,10 +18,8 @@ from torch.utils.checkpoint import checkpoint
 
 from synth.domain import Domain
 from synth.planning.memory import KEPT_PLANS, KEPT_TABLES, MAX_ENTRIES
-
-if TYPE_CHECKING:
-    from synth.models.product import ProductMixture
-    from synth.queries.marginal import Marginal
+from synth.queries.marginal_counter import TableShape
+from synth.queries.readable import Products
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class MatrixProduct:
         sizes = [domain.size_of[name] for name in self.leading]
         return sum(sizes) if self.stacked else math.prod(sizes)
 
-    def product(self, mixture: "ProductMixture") -> torch.Tensor:
+    def product(self, mixture: Products) -> torch.Tensor:
         """The sum over the mixture's components."""
         lead = mixture.columns if self.stacked else mixture.joint
         return lead(self.leading).T @ mixture.columns(self.following)
@@ -47,12 +45,12 @@ class MatrixProduct:
 class MarginalProducts:
     """How to answer some marginals on any mixture over a domain."""
 
-    def __init__(self, blocks: Sequence["Marginal"], domain: Domain) -> None:
+    def __init__(self, blocks: Sequence[TableShape], domain: Domain) -> None:
         self._matrices = _matrices_of(blocks, domain)
         self._entries = sum(matrix.rows(domain) for matrix in self._matrices)
         self._order = _order(blocks, self._matrices, domain)
 
-    def answers(self, mixture: "ProductMixture") -> torch.Tensor:
+    def answers(self, mixture: Products) -> torch.Tensor:
         """All cells of all blocks, in their order."""
         components = len(mixture.probabilities)
         is_large = components * self._entries > KEPT_TABLES * MAX_ENTRIES
@@ -63,12 +61,12 @@ class MarginalProducts:
 
 
 @lru_cache(maxsize=KEPT_PLANS)
-def products_of(blocks: tuple["Marginal", ...], domain: Domain) -> MarginalProducts:
+def products_of(blocks: tuple[TableShape, ...], domain: Domain) -> MarginalProducts:
     """The same plan is used in every step of a fit."""
     return MarginalProducts(blocks, domain)
 
 
-def _matrices_of(blocks: Sequence["Marginal"], domain: Domain) -> list[MatrixProduct]:
+def _matrices_of(blocks: Sequence[TableShape], domain: Domain) -> list[MatrixProduct]:
     followers: dict[tuple[str, ...], dict[str, None]] = {}
     for block in blocks:
         *leading, last = _by_size(block.attributes, domain)
@@ -103,13 +101,11 @@ def _by_size(attributes: Sequence[str], domain: Domain) -> tuple[str, ...]:
     return tuple(sorted(attributes, key=lambda name: (domain.size_of[name], name)))
 
 
-def _sum_over_components(
-    matrix: MatrixProduct, mixture: "ProductMixture", recompute: bool
-) -> torch.Tensor:
+def _sum_over_components(matrix: MatrixProduct, mixture: Products, recompute: bool) -> torch.Tensor:
     """A matrix's product, in batches of components whose joint table fits."""
 
     def product(probabilities: torch.Tensor) -> torch.Tensor:
-        return matrix.product(type(mixture)(mixture.domain, probabilities))
+        return matrix.product(mixture.with_components(mixture.domain, probabilities))
 
     def batch(probabilities: torch.Tensor) -> torch.Tensor:
         if recompute:
@@ -127,7 +123,7 @@ def _sum_over_components(
 
 
 def _order(
-    blocks: Sequence["Marginal"], matrices: Sequence[MatrixProduct], domain: Domain
+    blocks: Sequence[TableShape], matrices: Sequence[MatrixProduct], domain: Domain
 ) -> torch.Tensor:
     """Where each block's cells are among the cells of all matrices, one after another."""
     cells_of: dict[tuple[str, ...], NDArray[np.int64]] = {}

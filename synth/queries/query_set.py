@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -28,14 +28,8 @@ from synth.queries.conjunction import ConjunctionQueries
 from synth.queries.halfspace import HalfspaceQueries
 from synth.queries.hierarchical import GroupSizeQueries, HierarchicalQueries
 from synth.queries.marginal import Marginal
+from synth.queries.readable import Cells, GroupKinds, Products, SoftRows, WeightedRows
 from synth.table import Table
-
-if TYPE_CHECKING:
-    from synth.models.base import TabularModel
-    from synth.models.group_types import GroupTypes
-    from synth.models.product import ProductMixture
-    from synth.models.relaxed import RelaxedRows
-    from synth.models.support import Support
 
 
 class QuerySet:
@@ -105,23 +99,23 @@ class QuerySet:
                 counter.add(codes if cls.reads == "codes" else numbers)
         return np.concatenate(self._by_class(lambda cls, blocks: counters[cls].totals()))
 
-    def on_histogram(self, model: "TabularModel") -> torch.Tensor:
+    def on_histogram(self, model: Cells) -> torch.Tensor:
         """Answers, as fractions, on a weight per cell of the domain, however they are kept."""
         return self._concatenate(lambda cls, blocks: cls.on_histogram(blocks, model))
 
-    def on_support(self, support: "Support") -> torch.Tensor:
+    def on_support(self, support: WeightedRows) -> torch.Tensor:
         """Answers, as fractions, on weighted rows."""
         return self._concatenate(lambda cls, blocks: cls.on_support(blocks, support))
 
-    def on_group_types(self, types: "GroupTypes") -> torch.Tensor:
+    def on_group_types(self, types: GroupKinds) -> torch.Tensor:
         """Answers, per block, on one weight for every kind of group."""
         return self._concatenate(lambda cls, blocks: cls.on_group_types(blocks, types))
 
-    def on_product(self, mixture: "ProductMixture") -> torch.Tensor:
+    def on_product(self, mixture: Products) -> torch.Tensor:
         """Answers, as fractions and differentiably, on a mixture of products."""
         return self._joined(lambda cls, blocks: cls.on_product(blocks, mixture))
 
-    def on_relaxed(self, rows: "RelaxedRows") -> torch.Tensor:
+    def on_relaxed(self, rows: SoftRows) -> torch.Tensor:
         """Answers, as fractions and differentiably, on rows with soft edges."""
         return self._joined(lambda cls, blocks: cls.on_relaxed(blocks, rows))
 

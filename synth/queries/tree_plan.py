@@ -8,13 +8,11 @@ import torch
 
 from synth.domain import Domain
 from synth.queries.marginal import Marginal
+from synth.queries.readable import Cells, Products, WeightedRows
 from synth.queries.reading import Reading
 from synth.queries.tree_levels import FinestTable, TreeFold
 
 if TYPE_CHECKING:
-    from synth.models.base import TabularModel
-    from synth.models.product import ProductMixture
-    from synth.models.support import Support
     from synth.queries.binary_tree import TreeQueries
 
 
@@ -44,7 +42,7 @@ class TreePlan:
         flat = self.fold.all_levels(torch.cat([cells.flatten() for cells in finest]))
         return list(torch.split(flat, [tree.size for tree in self._trees]))
 
-    def coarse_mixture(self, mixture: "ProductMixture") -> "ProductMixture":
+    def coarse_mixture(self, mixture: Products) -> Products:
         """The mixture over the finest cells instead of bins."""
         domain = Domain(
             tuple(reading.name for reading in self.readings),
@@ -53,9 +51,9 @@ class TreePlan:
         blocks = [
             self._add_up(mixture.columns([reading.column]), reading, 1) for reading in self.readings
         ]
-        return type(mixture)(domain, torch.cat(blocks, dim=1))
+        return mixture.with_components(domain, torch.cat(blocks, dim=1))
 
-    def on_histogram(self, model: "TabularModel") -> list[torch.Tensor]:
+    def on_histogram(self, model: Cells) -> list[torch.Tensor]:
         """The finest cells of each tree: sums over bins, or uniform where a column is not known."""
         found = []
         tables = model.marginals([tree.attributes for tree in self._trees])
@@ -66,13 +64,12 @@ class TreePlan:
             found.append(self._with_uniform(tree, table, [r.name for r in known]))
         return found
 
-    def on_support(self, support: "Support") -> list[torch.Tensor]:
+    def on_support(self, support: WeightedRows) -> list[torch.Tensor]:
         """The finest cells of each tree: sums over rows, or uniform where a column is not known."""
         known = [r for r in self.readings if r.column in support.domain.size_of]
-        coarse = type(support)(
+        coarse = support.recoded(
             Domain(tuple(r.name for r in known), tuple(r.size for r in known)),
             {r.name: self._cell_of[r.name][support.codes[r.column].long()] for r in known},
-            support.weights,
         )
         found = []
         for tree in self._trees:

@@ -1,0 +1,109 @@
+"""What queries read of a distribution. Models have these forms; queries know no model.
+
+Each protocol has the attributes and methods that the query classes use, and no others.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+import torch
+
+from scrim.spec.schema import Schema
+from scrim.spec.workload.hierarchical import Level
+from synth.domain import Domain
+from synth.queries.reading import Reading
+
+
+class Cells(Protocol):
+    """A distribution over discrete cells that has the cross table of any of its attributes."""
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes that it has."""
+
+    def marginals(self, sets: Sequence[Sequence[str]]) -> Iterator[torch.Tensor]:
+        """The cross table of those attributes of each set that it has, in the domain's order."""
+
+
+class WeightedRows(Protocol):
+    """Coded rows with weights."""
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes that the rows have."""
+
+    @property
+    def codes(self) -> Mapping[str, torch.Tensor]:
+        """The code of each row, for each attribute."""
+
+    @property
+    def weights(self) -> torch.Tensor:
+        """The weight of each row."""
+
+    def cells(self, attributes: Sequence[str]) -> torch.Tensor:
+        """The cell of each row in the cross table of those attributes that the rows have."""
+
+    def marginal(self, attributes: Sequence[str]) -> torch.Tensor:
+        """The cross table of those attributes that the rows have, in the domain's order."""
+
+    def recoded(self, domain: Domain, codes: Mapping[str, torch.Tensor]) -> "WeightedRows":
+        """Rows of the same weights with other codes."""
+
+
+class Products(Protocol):
+    """Components of equal weight; in each, the attributes are independent."""
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes, and how many codes each has."""
+
+    @property
+    def probabilities(self) -> torch.Tensor:
+        """One row for each component, one column for each code of every attribute."""
+
+    def columns(self, names: Sequence[str]) -> torch.Tensor:
+        """The columns of some attributes side by side."""
+
+    def joint(self, names: Sequence[str]) -> torch.Tensor:
+        """The probability of every combination of some attributes in each component."""
+
+    def with_components(self, domain: Domain, probabilities: torch.Tensor) -> "Products":
+        """The mixture of other components."""
+
+
+class SoftRows(Protocol):
+    """Rows with soft edges: categories are probabilities, and thresholds are sigmoids."""
+
+    @property
+    def schema(self) -> Schema:
+        """The declared columns."""
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+
+    @property
+    def temperature(self) -> float:
+        """The inverse temperature of the sigmoids."""
+
+    @property
+    def coordinates(self) -> torch.Tensor:
+        """What halfspaces weigh (synth/queries/coordinates.py): one column for each row."""
+
+    def between(self, columns: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+        """How far each row's number is present and between two places: one row for each interval."""
+
+    def mixture(self, readings: Sequence[Reading]) -> Products:
+        """Each row as a product distribution over the codes of some readings."""
+
+
+class GroupKinds(Protocol):
+    """A distribution over kinds of groups."""
+
+    def sizes(self) -> torch.Tensor:
+        """The share of groups of each size."""
+
+    def table(
+        self, level: Level, *, of_groups: Sequence[str], of_individuals: Sequence[str]
+    ) -> torch.Tensor:
+        """Every combination of values of some columns, per group, at one level."""
