@@ -55,9 +55,9 @@ def linked(stack: Stack, dataset: UUID) -> list[tuple[int, list[int]]]:
 @pytest.fixture
 def few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the tables were much larger than memory."""
-    monkeypatch.setattr(people, "ROWS_AT_ONCE", 30)
+    monkeypatch.setattr(people, "OWNERS_AT_ONCE", 30)
     monkeypatch.setattr(linking, "BYTES_AT_ONCE", 400)
-    monkeypatch.setattr(chunks, "CHUNK_BYTES", 300)
+    monkeypatch.setattr(chunks, "STORED_CHUNK_BYTES", 300)
 
 
 class TestLinking:

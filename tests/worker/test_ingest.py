@@ -101,8 +101,8 @@ def test_formats(stack: Stack, population: UUID, content: bytes, kind: str) -> N
 def test_people_keep_so_many_rows(
     stack: Stack, rows_at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(people, "ROWS_AT_ONCE", rows_at_once)
-    monkeypatch.setattr(chunks, "CHUNK_BYTES", 500)
+    monkeypatch.setattr(people, "OWNERS_AT_ONCE", rows_at_once)
+    monkeypatch.setattr(chunks, "STORED_CHUNK_BYTES", 500)
     dataset = stack.dataset(stack.population(unit="person", max_rows_per_person=3), OWNED_SCHEMA)
     stack.upload(dataset, csv_rows(200))
     ingest_dataset(stack.context, dataset)

@@ -219,7 +219,7 @@ class Careful(MixtureLearner):
 )
 def test_blocks_are_fitted_to_the_best_step(losses: list[float], best: int) -> None:
     table = SoftmaxTable(DOMAIN, 2)
-    job: Any = SimpleNamespace(rows=ROWS, device=CPU)
+    job: Any = SimpleNamespace(estimated_rows=ROWS, device=CPU)
     spec = RelaxedProjection(name="relaxed_projection", steps=3, learning_rate=0.5)
     learner = Careful(table, job, spec)
     learner.script = Scripted(losses, table)

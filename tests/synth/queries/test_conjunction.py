@@ -99,7 +99,7 @@ def queries(request: pytest.FixtureRequest) -> QuerySet:
 def test_counts_equal_comparing_every_row(
     queries: QuerySet, rows_at_once: int, worth_sorting: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sums_module, "ROWS_AT_ONCE", rows_at_once)
+    monkeypatch.setattr(sums_module, "SUMMED_AT_ONCE", rows_at_once)
     monkeypatch.setattr(sums_module, "WORTH_SORTING", worth_sorting)
     (block,) = queries.blocks
     assert isinstance(block, ConjunctionQueries)

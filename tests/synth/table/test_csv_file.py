@@ -168,7 +168,7 @@ def test_paths_and_files_of_several_gzip_members(tmp_path: Path) -> None:
 
 
 def test_a_row_may_be_as_large_as_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_file, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(csv_file, "PARSED_BYTES", 1000)
     rows = b"F,x\n" * 100 + b'M,"' + b"x" * 990 + b'"\n' + b"F,x\n" * 100
     assert rows_of(read(b"sex,y\n" + rows, ONE_COLUMN)) == [(0,)] * 100 + [(1,)] + [(0,)] * 100
 
@@ -219,7 +219,7 @@ def test_faults_are_named_without_any_value(
 def test_a_fault_is_the_same_however_far_into_the_file_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(csv_file, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(csv_file, "PARSED_BYTES", 1000)
     for fault, problem in ((f"{CANARY},1\n", "2 fields"), (f'{CANARY},1,"2\n', "never closed")):
         with pytest.raises(TableError, match=problem) as caught:
             read(HEADER + GOOD * 500 + fault.encode() + GOOD)
@@ -260,7 +260,7 @@ class Lazy:
 
 
 def test_memory_does_not_grow_with_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_file, "BLOCK_BYTES", 2**16)
+    monkeypatch.setattr(csv_file, "PARSED_BYTES", 2**16)
     monkeypatch.setattr(bytestream, "PIECE_BYTES", 2**14)
     rows, most, total = 0, 0, 4_000_000
     tracemalloc.start()
@@ -285,7 +285,7 @@ def test_chunks_have_at_most_so_many_rows() -> None:
 
 
 def test_reading_may_stop_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_file, "BLOCK_BYTES", 2**12)
+    monkeypatch.setattr(csv_file, "PARSED_BYTES", 2**12)
     path = tmp_path / "table.csv"
     path.write_bytes(HEADER + b"F,1,2\n" * 200_000)
     for _ in range(5):

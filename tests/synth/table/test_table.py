@@ -246,7 +246,7 @@ def test_no_one_changes_which_rows_of_another_person_are_kept(
     rows: list[tuple[str, ...]], max_rows: int, at_once: int, random: Any
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(people, "_ROWS_AT_ONCE", at_once)
+        patch.setattr(people, "_RANKED_AT_ONCE", at_once)
         kept = Counter(kept_rows(rows, max_rows))
         owners: Counter[Any] = Counter(person_of(row) for row in kept.elements())
         owned = Counter(person_of(row) for row in rows_of([chunk_of(rows)]))
