@@ -18,8 +18,8 @@ from scrim.verify import verify as verify_certificate
 
 EPILOG = (
     "SCRIM_URL names the service (default http://127.0.0.1:8000), SCRIM_KEY holds your API key. "
-    "Exit codes: 0 done, 1 refused, 2 unusable input, 3 service unreachable, 4 job ended without "
-    "results, 5 not what was released."
+    "Exit codes: 0 success, 1 refused, 2 invalid input, 3 service unreachable, 4 job ended without "
+    "results, 5 files or certificate not as released."
 )
 
 app = typer.Typer(
@@ -57,10 +57,12 @@ def common(
 
 @app.command()
 def up(
-    data_dir: Annotated[Path, typer.Option(help="Folder for everything.")] = Path("scrim-data"),
+    data_dir: Annotated[Path, typer.Option(help="Folder for all data of the service.")] = Path(
+        "scrim-data"
+    ),
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 8000,
 ) -> None:
-    """Start the whole service here, with its own Postgres and Valkey; Ctrl-C stops it."""
+    """Start the whole service on this machine, with its own Postgres and Valkey. Ctrl-C stops it."""
     become_stack(data_dir, port)
 
 
@@ -70,10 +72,11 @@ def demo(
         Path, typer.Option("--output", help="Folder for the released files.")
     ] = Path("demo-output"),
     data_dir: Annotated[
-        Path | None, typer.Option(help="Keep the service's data here, instead of nowhere.")
+        Path | None,
+        typer.Option(help="Keep the service's data in this folder; by default it is deleted."),
     ] = None,
 ) -> None:
-    """From a fictional hospital table to certified synthetic data, in about a minute."""
+    """Turn a fictional hospital table into certified synthetic data, in about a minute."""
     run_demo(output_folder, data_dir=data_dir)
 
 
@@ -132,8 +135,8 @@ def _show(report: Report, *, is_pinned: bool) -> None:
         console.print(escape(f"Guarantee: {report.guarantee}"), soft_wrap=True)
     if report.ok and not is_pinned:
         console.print(
-            "[dim]Whose key it is, a certificate cannot tell: compare it with the service's, or "
-            "give --public-key.[/]",
+            "[dim]A certificate does not prove whose key signed it: compare the key with the service's, "
+            "or give --public-key.[/]",
             soft_wrap=True,
         )
 

@@ -99,7 +99,7 @@ class AsyncDatasets:
         table: str | None = None,
         progress: Follow = True,
     ) -> Dataset:
-        """Stream the rows of a declared dataset; `progress` is told how many bytes were sent.
+        """Stream the rows of a declared dataset; `progress` receives the number of bytes sent.
 
         Two-level data is two tables: `table` says whether it is the `groups` or the `individuals`.
         """
@@ -122,7 +122,7 @@ class AsyncDatasets:
     ) -> Dataset:
         """Wait until the rows are read; DatasetRejected if they do not fit the schema."""
         deadline = time.monotonic() + timeout
-        # How far it is nobody tells: that would tell how many rows there are.
+        # The service reports no progress of ingestion: it would reveal the number of rows.
         with following(progress, "Reading the rows against the schema"):
             while (dataset := await self.get(dataset_id)).state == "ingesting":
                 if time.monotonic() > deadline:
@@ -150,7 +150,7 @@ class AsyncDatasets:
 
     @asynccontextmanager
     async def _file_of(self, data: Data) -> AsyncIterator[Path]:
-        """The file that was given, or one that holds the frame and that nobody else can read."""
+        """The given file, or a temporary file with the frame that only this user can read."""
         if isinstance(data, str | PathLike):
             yield checked_file(Path(data))
             return

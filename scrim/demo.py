@@ -42,7 +42,7 @@ COMPARED_SHARES = (
 UNPLANNED = ComparedShare(
     "smokers, of the severe cases (asked afterwards)", {"severity": "severe"}, {"smoker": "yes"}
 )
-"""A question that the release was not made for; its model answers all the same."""
+"""A question outside the workload, which the released model can answer."""
 
 
 def run_demo(
@@ -141,7 +141,7 @@ def _verify(console: Console, folder: Path, public_key: str) -> Report:
 
 
 def _compare(console: Console, folder: Path, afterwards: Sequence[Answer]) -> None:
-    """The same shares twice, both from what was released: nobody here has seen a true value."""
+    """The same shares twice, both from the release. No true value is used."""
     tables, rows = read_answers(folder / "answers.csv"), read_rows(folder / "synthetic.csv")
     shown = [(share, table_with(share.columns, tables)) for share in COMPARED_SHARES]
     table = Table(title="What was released", title_justify="left")

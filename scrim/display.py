@@ -26,13 +26,13 @@ from scrim.records import Progress
 
 Report = Callable[[Progress], None]
 Follow = bool | Report
-"""Whether to show a bar where a person looks on, or a function that is told of progress instead."""
+"""Whether to show a progress bar, or a function that receives progress instead."""
 
 # There is one screen, and two bars on it, of calls that wait beside each other, would garble it.
 _SCREEN = Lock()
 
 WIDTH_OF_A_PIPE = 200
-"""A pipe has no width, and cutting ids to the usual 80 characters would help nobody."""
+"""A pipe has no width; the usual 80 characters would truncate ids."""
 
 HINTS = {
     "unauthorized": "Set SCRIM_KEY to a key that is neither expired nor revoked.",
@@ -109,7 +109,7 @@ def _text(cell: Any) -> str:
 
 @contextmanager
 def following(progress: Follow, label: str, *, in_bytes: bool = False) -> Iterator[Report]:
-    """Who is told of progress: the caller's own function, a bar, or nobody."""
+    """Report progress to the caller's function, to a bar, or nowhere."""
     if callable(progress):
         yield progress
     elif progress and can_show_bars() and _SCREEN.acquire(blocking=False):

@@ -143,7 +143,7 @@ class ReleaseFailed(ScrimError):
 
 
 class WaitedTooLong(ScrimError):
-    """What was waited for did not end in time; it goes on all the same."""
+    """The wait timed out; the job itself continues."""
 
     exit_code = 4
 

@@ -93,7 +93,7 @@ class ReleaseCalls(Generic[AnyRelease]):
     ) -> AnyRelease:
         """Wait until a release has succeeded; ReleaseFailed if it ends otherwise.
 
-        Terminals and notebooks show a bar; `progress` turns it off, or is a function that is told.
+        Terminals and notebooks show a bar; `progress` turns it off, or is a function that receives progress.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         last_event = 0

@@ -1,4 +1,4 @@
-"""The embedded stack as a program of its own: this package knows nothing of what runs in it."""
+"""Run the embedded stack as a separate program; this package imports none of it."""
 
 import os
 import random
@@ -44,7 +44,7 @@ def stack_command(data_dir: Path, port: int, *options: str) -> list[str]:
 
 
 def become_stack(data_dir: Path, port: int) -> None:
-    """Turn this very process into the stack, so that signals reach it and nobody else."""
+    """Replace this process by the stack, so that signals reach the stack directly."""
     command = stack_command(data_dir, port)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -143,7 +143,7 @@ def _without_settings() -> dict[str, str]:
 
 
 def find_free_port() -> int:
-    """A port of this machine that nobody listens on right now."""
+    """Find a free port on this machine."""
     for port in random.sample(PORTS, 100):
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))

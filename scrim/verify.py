@@ -34,7 +34,7 @@ class Report:
     certificate: dict[str, Any] | None = None
     public_key: str | None = None
     unchecked: tuple[str, ...] = ()
-    """Files that the certificate lists and nobody gave."""
+    """Files that the certificate lists and the caller did not give."""
 
     @property
     def ok(self) -> bool:
@@ -61,7 +61,7 @@ class Unsound(ValueError):
 def verify(path: Path, files: Iterable[Path] = (), *, public_key: str | None = None) -> Report:
     """Check `certificate.json` and the files beside it.
 
-    Anybody can sign with a key of their own: give the service's `public_key`, in base64, to know
+    A forged certificate could be signed with another key: give the service's `public_key`, in base64, to know
     that it was the service.
     """
     try:

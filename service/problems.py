@@ -32,22 +32,22 @@ _NAMES = {404: "not-found", 405: "method-not-allowed", 408: "too-slow", 413: "to
 # The most faults of one request that an answer lists.
 _MOST_ERRORS = 100
 _WHEN = {
-    401: "No key, or one that does not work",
+    401: "The key is missing, unknown, expired or revoked",
     403: "The key's scopes do not cover the call",
-    404: "There is no such thing, or you may not know of it",
-    409: "The state of things does not allow it; `type` tells what stands in the way",
+    404: "It does not exist, or your key may not see it",
+    409: "The current state does not allow the call; `type` says why",
     413: "The body is too large",
-    415: "The body is in a format that is not read here",
+    415: "The body's format is not supported",
     416: "The range lies outside the artifact",
-    422: "The request is invalid, or asks for what cannot be carried out",
-    429: "The key is used too often; Retry-After tells how long to wait",
-    500: "Something went wrong here; `type` tells whether the artifact is damaged",
-    503: "Something that the service depends on does not answer",
+    422: "The request is invalid or cannot be carried out",
+    429: "Too many requests with this key; `Retry-After` says how long to wait",
+    500: "Internal error, or a damaged artifact; `type` says which",
+    503: "A dependency of the service does not respond",
 }
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What the OpenAPI document says about these errors."""
+    """Describe these errors in the OpenAPI document."""
     return {status: {"model": ProblemDocument, "description": _WHEN[status]} for status in statuses}
 
 
@@ -78,8 +78,13 @@ def answer(
 
 
 def unexpected() -> JSONResponse:
-    """What the caller learns of a fault of ours: that it happened."""
-    return answer(500, "internal", "Internal error", "something went wrong here; it was logged")
+    """Answer an internal error without any details."""
+    return answer(
+        500,
+        "internal",
+        "Internal error",
+        "an internal error occurred and was logged; report the request id",
+    )
 
 
 def install_handlers(app: FastAPI) -> None:
@@ -154,7 +159,9 @@ def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     title = HTTPStatus(error.status_code).phrase
     # Starlette's own errors repeat the title as their detail.
     detail = (
-        error.detail if error.detail != title else f"{title.lower()}; see /docs for what there is"
+        error.detail
+        if error.detail != title
+        else f"{title.lower()}; see /docs for the available calls"
     )
     return answer(
         error.status_code,

@@ -21,13 +21,12 @@ DatasetId = Annotated[str, typer.Argument(metavar="ID")]
 def upload(
     schema: Annotated[Path, typer.Option(help="JSON file that declares the columns.")],
     population: Annotated[
-        str | None, typer.Option(help="Id or name of the people it is about; for private rows.")
+        str | None, typer.Option(help="Id or name of the population, for private rows.")
     ] = None,
     provenance: Annotated[
         str | None,
         typer.Option(
-            help="Where public rows were published; states that none of the protected people is in "
-            "them."
+            help="Where public rows were published; states that no protected person is in them."
         ),
     ] = None,
     file: Annotated[
@@ -40,7 +39,8 @@ def upload(
         Path | None, typer.Option(help="For two-level data: the table of individuals.")
     ] = None,
     name: Annotated[
-        str | None, typer.Option(help="By default the name of the file, or of that of the groups.")
+        str | None,
+        typer.Option(help="Name of the dataset; by default that of the file (of groups)."),
     ] = None,
     wait: Annotated[bool, typer.Option(help="Wait until the rows are read.")] = True,
     as_json: AsJson = False,

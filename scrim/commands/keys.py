@@ -15,10 +15,10 @@ app = typer.Typer(cls=FriendlyGroup, no_args_is_help=True, help="API keys (needs
 def create(
     name: Annotated[str, typer.Argument(help="Who or what will use it.")],
     scope: Annotated[
-        list[str], typer.Option(help="admin, curator or analyst; give it several times for more.")
+        list[str], typer.Option(help="admin, curator or analyst; repeat for several.")
     ],
     expires: Annotated[
-        datetime | None, typer.Option(help="When it ends, in UTC; never where not given.")
+        datetime | None, typer.Option(help="When the key expires, in UTC; by default never.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -52,7 +52,7 @@ def list_keys(as_json: AsJson = False) -> None:
 
 @app.command()
 def revoke(key_id: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
-    """End a key; it stops working at once."""
+    """Revoke a key. It stops working immediately."""
     with connected() as client:
         client.keys.revoke(key_id)
     if as_json:

@@ -16,16 +16,22 @@ PopulationName = Annotated[str, typer.Argument(metavar="POPULATION", help="Its i
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="What you call these people.")],
+    name: Annotated[str, typer.Argument(help="Name of the population.")],
     epsilon: Annotated[
-        float | None, typer.Option(help="Cap on everything ever spent, as epsilon at delta.")
+        float | None, typer.Option(help="Cap on the total budget, as epsilon at delta.")
     ] = None,
-    rho: Annotated[float | None, typer.Option(help="The cap as rho (zCDP) instead.")] = None,
+    rho: Annotated[
+        float | None, typer.Option(help="Cap on the total budget, as rho (zCDP).")
+    ] = None,
     delta: Annotated[float, typer.Option(help="Policy constant, never computed from data.")] = 1e-9,
     unit: Annotated[str, typer.Option(help="row, person or household.")] = "row",
     relation: Annotated[str, typer.Option(help="add_remove or replace_one.")] = "add_remove",
-    max_rows_per_person: Annotated[int | None, typer.Option(help="For unit person.")] = None,
-    max_household_size: Annotated[int | None, typer.Option(help="For unit household.")] = None,
+    max_rows_per_person: Annotated[
+        int | None, typer.Option(help="Required for unit person.")
+    ] = None,
+    max_household_size: Annotated[
+        int | None, typer.Option(help="Required for unit household.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Register a population and open its account (needs an admin key)."""
@@ -79,7 +85,7 @@ def show(population: PopulationName, as_json: AsJson = False) -> None:
 def ledger(
     population: PopulationName,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Have the service recompute the chain of hashes.")
+        bool, typer.Option("--verify", help="Ask the service to recompute the chain of hashes.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

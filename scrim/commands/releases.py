@@ -39,17 +39,22 @@ def submit(
     dataset: DatasetOption = None,
     preview: Annotated[
         bool,
-        typer.Option("--preview", help="Show what it would cost and how accurate, and stop there."),
+        typer.Option(
+            "--preview", help="Show the cost and the expected accuracy, and submit nothing."
+        ),
     ] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until it has ended.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it ends.")] = False,
     timeout: Timeout = None,
     publish: Annotated[bool, typer.Option("--publish", help="Show it to analysts.")] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Run it on rows drawn from the schema: no data, no budget."),
+        typer.Option(
+            "--dry-run", help="Run on rows generated from the schema: no data, no budget."
+        ),
     ] = False,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="Repeat the command with it, and nothing is made twice.")
+        str | None,
+        typer.Option(help="Idempotency key: a repeated command with it creates nothing new."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -86,7 +91,7 @@ def wait(release_id: ReleaseId, timeout: Timeout = None, as_json: AsJson = False
 @app.command()
 def events(
     release_id: ReleaseId,
-    after: Annotated[int, typer.Option(help="Only events after the one of this number.")] = 0,
+    after: Annotated[int, typer.Option(help="Only events after this number.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """What happens to a release, line by line, until it has ended."""
@@ -121,7 +126,7 @@ def download(
     release_id: ReleaseId,
     folder: Annotated[Path, typer.Option("--output", help="Folder for the files.")] = Path(),
     name: Annotated[
-        list[str] | None, typer.Option(help="Only this file; give it several times for more.")
+        list[str] | None, typer.Option(help="Only this file; repeat for several.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -198,7 +203,7 @@ def answers(
 @app.command()
 def sample(
     release_id: ReleaseId,
-    rows: Annotated[int, typer.Option(help="How many rows; groups, for two-level data.")],
+    rows: Annotated[int, typer.Option(help="Number of rows (of groups, for two-level data).")],
     as_json: AsJson = False,
 ) -> None:
     """Draw more rows from the released model, as CSV, free (needs an analyst key)."""

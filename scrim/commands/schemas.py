@@ -28,7 +28,7 @@ def propose(
         bool,
         typer.Option(
             "--i-state-this-sample-is-public",
-            help="Needed: bounds and categories of private rows tell about single people.",
+            help="Required: bounds and categories of private rows would reveal individuals.",
         ),
     ] = False,
     output: Output = None,
@@ -50,7 +50,9 @@ def import_code_book(
     format: Annotated[
         schemas.CodeBook, typer.Option(help="Who wrote it: csvw, smartnoise (also Lomas) or mbi.")
     ],
-    table: Annotated[str | None, typer.Option(help="The table, if there are several.")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="The table, if the code book has several.")
+    ] = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:

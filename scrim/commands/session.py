@@ -23,7 +23,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a ta
 
 
 class FriendlyGroup(typer.core.TyperGroup):
-    """Commands whose foreseen errors are shown in words, with an exit code that tells them apart."""
+    """Commands that print expected errors as sentences and exit with a code for each kind."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -63,7 +63,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def check(content: dict[str, Any], model: type[BaseModel], path: Path) -> None:
-    """Find faults before anything is sent."""
+    """Check the content before anything is sent."""
     try:
         model.model_validate_json(json.dumps(content))
     except ValidationError as error:

@@ -210,6 +210,6 @@ def _protection(unit: str | None, declared: Any) -> Protection | None:
         return protect_people(max_rows=max_rows)
     if max_rows != 1:
         raise SpecError(
-            "maxContributions needs a column that tells people apart; declare it as privacyUnit"
+            "maxContributions needs a column that identifies people; declare it as privacyUnit"
         )
     return Protection(unit="row")

@@ -61,12 +61,12 @@ def parse_json(document: Fields | str) -> Fields:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise SpecError("an object of the document gives the same key twice; keep the one meant")
+        raise SpecError("an object of the document has the same key twice; remove one of them")
     return found
 
 
 def _refuse_constant(constant: str) -> None:
-    raise SpecError(f"{constant} is no number of JSON; write a finite number")
+    raise SpecError(f"{constant} is not a JSON number; write a finite number")
 
 
 def read_fields(value: Any, what: str) -> Fields:

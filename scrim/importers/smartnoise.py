@@ -119,19 +119,19 @@ def _protection(options: Fields, columns: dict[str, Fields]) -> Protection | Non
     max_rows = 1 if max_ids is None else read_whole(max_ids, "max_ids")
     if len(identifiers) > 1:
         raise SpecError(
-            f"the columns {', '.join(map(repr, identifiers))} are a private_id together, which is not "
+            f"the columns {', '.join(map(repr, identifiers))} form one private_id, which is not "
             "supported; join them into one column"
         )
     if identifiers and by_row:
         raise SpecError(
             f"row_privacy protects rows, but column {identifiers[0]!r} is a private_id, which protects "
-            "people; keep the one that is meant"
+            "people; keep one of them"
         )
     if identifiers:
         return protect_people(max_rows=max_rows)
     if max_rows != 1:
         raise SpecError(
-            "max_ids needs a private_id column that tells people apart; mark it, or drop max_ids"
+            "max_ids needs a private_id column that identifies people; mark it, or remove max_ids"
         )
     return Protection(unit="row") if by_row else None
 
@@ -141,7 +141,7 @@ def _is_identifier(name: str, fields: Fields) -> bool:
 
 
 def _column(name: str, fields: Fields, booleans: Booleans) -> Fields | None:
-    """The declaration of one column; none where SmartNoise is told to ignore it."""
+    """The declaration of one column; none where SmartNoise ignores it."""
     what = f"column {name!r}"
     refuse_unknown(fields, _FIELDS, what)
     if _unquoted(str(fields.get("name", name))) != name:

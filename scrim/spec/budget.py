@@ -1,7 +1,7 @@
 """Privacy budgets: zCDP in integer units, and its conversion to (epsilon, delta).
 
-One unit is 1e-12 rho. Whatever is spent is rounded up, whatever is allowed is rounded down, and a
-displayed epsilon is rounded up, so no conversion ever gives anything away.
+One unit is 1e-12 rho. Spending is rounded up, limits are rounded down, and a displayed epsilon is
+rounded up, so no conversion weakens the guarantee.
 """
 
 import math

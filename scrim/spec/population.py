@@ -32,7 +32,7 @@ class Protection(Spec):
             if field == needed and not given:
                 raise ValueError(f"unit {self.unit!r} needs {field}")
             if field != needed and given:
-                raise ValueError(f"{field} has no meaning when the unit is {self.unit!r}")
+                raise ValueError(f"{field} does not apply when the unit is {self.unit!r}")
         return self
 
     @property

@@ -42,7 +42,7 @@ class Outputs(Spec):
     @model_validator(mode="after")
     def _formats_once(self) -> Self:
         if len(set(self.formats)) < len(self.formats):
-            raise ValueError("formats names a format twice")
+            raise ValueError("formats lists the same format twice")
         return self
 
 
@@ -102,7 +102,7 @@ class ReleaseRequest(AskedRelease):
     public_dataset_id: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     """A public dataset that assists, for mechanisms that use one, and for `auto`, which may."""
     publish: bool = False
-    """Make the finished release visible to analysts at once."""
+    """Make the release visible to analysts as soon as it is finished."""
     dry_run: bool = False
     """Run the whole job on rows drawn from the declared schema alone: no data, no budget."""
 

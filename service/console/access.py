@@ -20,7 +20,7 @@ FORM_BYTES = 2 * MEBIBYTE
 
 
 class SignInNeeded(Unauthorized):
-    """Nobody is signed in, or no longer."""
+    """The visitor is not signed in, or the session has ended."""
 
 
 class ForeignForm(ServiceError):
@@ -29,7 +29,9 @@ class ForeignForm(ServiceError):
     status, type, title = 403, "foreign-form", "Form out of date"
 
     def __init__(self) -> None:
-        super().__init__("this form belongs to another session; open the page again and repeat it")
+        super().__init__(
+            "this form belongs to another session; reload the page and submit it again"
+        )
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Visitor:
 
 
 async def current_session(request: Request, context: Services) -> Session:
-    """The session of this request; a new one for somebody who has none."""
+    """Return the session of this request, or a new one."""
     known = session_of(request, master_key=context.settings.master_key_bytes)
     request.state.session = known or begin()
     return request.state.session  # type: ignore[no-any-return]

@@ -155,7 +155,7 @@ def _edited(
         try:
             found = schema_form.draft_from(schema_form.schema_of(form))
             if found is None:
-                raise Invalid("this schema cannot be shown as rows; go on with the JSON")
+                raise Invalid("this schema cannot be shown as rows; edit it as JSON")
             draft, mode = found, "rows"
         except Invalid as error:
             problem = explained(request, error)

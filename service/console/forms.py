@@ -133,7 +133,7 @@ def validated(model: TypeAdapter[Body], body: Mapping[str, Any]) -> Body:
 def repeat_key(form: Form | None = None, problem: ProblemDocument | None = None) -> str:
     """The idempotency key of a form: a second click repeats the first, and makes nothing new.
 
-    A form whose key was used with other content, by somebody who went back, gets a new key.
+    A form whose key was used with other content, for example after the browser's back button, gets a new key.
     """
     is_used = problem is not None and problem.type == f"/problems/{IdempotencyKeyReused.type}"
     known = form.text("repeat_key") if form is not None and not is_used else ""

@@ -1,4 +1,4 @@
-"""Specifications in words, for people who read what somebody else has asked for."""
+"""Describe specifications in words."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,9 +8,9 @@ _TITLE_SETS = 2
 _SHOWN_VALUES = 12
 _FILES = {
     "answers": "Answers to the workload",
-    "certificate": "What it cost, signed",
+    "certificate": "Signed record of cost and contents",
     "model": "The fitted model",
-    "report": "A report to read",
+    "report": "Report for readers",
     "synthetic": "Synthetic rows",
     "synthetic_groups": "Synthetic groups",
     "synthetic_individuals": "Synthetic individuals",

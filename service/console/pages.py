@@ -130,7 +130,7 @@ def fixed(value: float) -> str:
 
 
 def epsilon(rho: float, delta: float) -> str:
-    """The epsilon that so much rho means at `delta`, rounded up."""
+    """Convert rho to epsilon at `delta`, rounded up."""
     units = max(0, round(rho * UNITS_PER_RHO))
     exact = epsilon_of_units(units, delta)
     if exact == 0:

@@ -17,7 +17,7 @@ from service.releases.schemas import ModelAnswer
 
 ANSWERS = "answers.csv"
 LARGEST_READ = 2_000_000
-"""So much of a file of answers is looked at; one-way answers are few."""
+"""Most bytes that are read from a file of answers."""
 MOST_BARS = 24
 
 

@@ -278,7 +278,7 @@ def _previewed(request: Request, caller: Caller, context: Context, form: Form) -
         request_body = validated(release_form.RELEASE, body)
         preview = api.preview(request_body, caller, context)
         dataset = datasets.show(UUID(request_body.dataset_id), caller, context)
-        # A preview there is only of private data, which are about somebody.
+        # Only private datasets have previews, and they always have a population.
         assert dataset.population_id is not None
         values["population"] = populations.show(dataset.population_id, caller, context)
         values["preview"] = preview

@@ -55,7 +55,7 @@ def static(name: str) -> Response:
 
 @elsewhere.get("/{rest:path}")
 def nothing(rest: str, caller: AnyVisitor) -> Response:
-    """Whatever else somebody looks for."""
+    """Unknown console path: 404."""
     raise NotFound("there is no such page")
 
 

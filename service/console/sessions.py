@@ -1,4 +1,4 @@
-"""Sessions in a cookie: sealed by a key that only the service has, so nobody else can read or make one.
+"""Sessions in a cookie: sealed by a key that only the service has, so only it can read or create one.
 
 The cookie names a row of the database, which names the API key and is deleted at sign-out: a copy of
 the cookie is then of no use. The secret itself is checked at sign-in and kept nowhere. A visitor who
@@ -32,7 +32,7 @@ _PURPOSE = b"scrim-console-session-1"
 
 @dataclass(frozen=True)
 class Session:
-    """Who is signed in, if anybody is, and the token that their forms must carry."""
+    """The signed-in visitor, if any, and the token that their forms must carry."""
 
     id: UUID | None
     """The id of its row in the database; None if the visitor is not signed in."""

@@ -97,7 +97,7 @@ class ScopeMissing(ServiceError):
 
 
 class NotFound(ServiceError):
-    """There is no such thing, or the caller may not know of it."""
+    """It does not exist, or the caller may not see it."""
 
     status, type, title = 404, "not-found", "Not found"
 
@@ -115,7 +115,7 @@ class IdempotencyKeyReused(Conflict):
 
 
 class DatasetNotReady(Conflict):
-    """The dataset's rows are not there: not yet, or not any more."""
+    """The dataset's rows are not available yet, or were deleted."""
 
     type, title = "dataset-not-ready", "Dataset not ready"
 
@@ -133,7 +133,7 @@ class ReleaseNotFinished(Conflict):
 
 
 class LastAdminKey(Conflict):
-    """Nobody could administer the service any more."""
+    """The last admin key cannot be revoked: the service would have no administrator."""
 
     type, title = "last-admin-key", "Last admin key"
 

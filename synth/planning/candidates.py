@@ -25,7 +25,7 @@ NOISE_FACTOR, NOISE_POWER, CELL_POWER = 2.8, 0.766, 0.164
 BEYOND_PAIRS = 1.5
 """How many times as much of it is left where more than pairs are measured."""
 MAX_MEASURED = 500_000
-"""More queries than this take a fit too long, whatever they promise."""
+"""Most queries of a fit; more would take too long."""
 
 
 def by_forecast_error(setting: Setting, *, highest: int = MAX_ORDER) -> list[Block]:

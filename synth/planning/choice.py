@@ -71,7 +71,7 @@ def resolve(
         reasons = [candidate.reason, _in_words(planned, asked.expected_rows)]
         if used is not public:
             reasons.append(
-                "the public data is not used, for the reasons given of what starts from it"
+                "the public data is not used; see the reasons for each mechanism that needs it"
             )
         passed_over = [*refused, *_ranked_lower(ranking[position + 1 :])]
         choice = MechanismChoice(asked=auto, reasons=reasons, passed_over=passed_over)
@@ -92,7 +92,7 @@ def _refuse_known(candidate: Candidate, asked: AskedRelease) -> None:
     outputs = asked.outputs
     wants_rows = outputs.rows is not None or outputs.certify is not None or not outputs.answers
     if wants_rows and not candidate.mechanism.releases_rows:
-        raise SpecError("it releases answers only, and rows are asked for")
+        raise SpecError("it releases answers only, but rows are requested")
 
 
 def _refuse_too_large(planned: ReleasePlan, memory_bytes: int | None) -> None:
@@ -146,4 +146,4 @@ def _nothing_works(refused: list[PassedOverMechanism]) -> SpecError:
     if len(by_reason) == 1:
         return SpecError(refused[0].reason)
     reasons = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
-    return SpecError(f"no mechanism can do this. {reasons}")
+    return SpecError(f"no mechanism supports this request. {reasons}")

@@ -10,7 +10,7 @@ from synth.planning.draws import even_draws, regret_bytes
 from synth.planning.spending import Draws, Setting
 
 FEM_ROUNDS, FEM_ROUNDS_PER_SIGNAL = 100, 2.4
-"""At most so many rounds, and so many for the square root of n sqrt(rho) (docs/defaults.md)."""
+"""Largest number of rounds, and rounds per square root of n sqrt(rho) (docs/defaults.md)."""
 
 
 def choose_measured(spec: Fem, setting: Setting) -> Sequence[Block]:

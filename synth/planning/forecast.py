@@ -105,19 +105,20 @@ def _warnings(release: ReleaseSpec, planned: ReleasePlan) -> list[str]:
         warnings += _warnings_of_rounds(release, planned.measured, planned.spending)
     if isinstance(planned.spending, AnnealedRounds):
         warnings.append(
-            f"there are at most {planned.spending.rounds} rounds, and fewer as their noise is halved, each "
-            "time that one teaches no more than noise; sigma is the noise of the first"
+            f"there are at most {planned.spending.rounds} rounds; whenever a round improves the model by "
+            "less than its noise, the noise is halved and fewer rounds remain; sigma is the noise of the "
+            "first round"
         )
     if isinstance(planned.spending, Draws):
         rounds, draws = len(planned.spending.prices), planned.spending.per_round
         later = (
-            "ask for outputs.certify to learn it"
+            "request outputs.certify to measure it"
             if release.outputs.certify is None
-            else "the certificate will tell"
+            else "the certificate will state it"
         )
         warnings.append(
-            f"nothing is measured: {draws} queries are drawn in each of {rounds} rounds, and how far "
-            f"the rows are off is not known beforehand; {later}"
+            f"nothing is measured: {draws} queries are drawn in each of {rounds} rounds, so the error of "
+            f"the rows cannot be predicted; {later}"
         )
     elif release.mechanism.measure is not None:
         warnings.append(
@@ -136,12 +137,12 @@ def _warnings_of_rounds(release: ReleaseSpec, measured: list[Block], spending: R
     if most < len(moved) and not singly:
         warnings.append(
             f"at most {most} of {len(moved)} marginals are measured; the others are answered "
-            "from the model, with an error that the noise alone does not tell"
+            "from the model, and their error is not predicted by sigma"
         )
     if public:
         warnings.append(
-            f"{public} of {len(measured)} marginals are read without noise, because nobody who is "
-            "protected can change them"
+            f"{public} of {len(measured)} marginals are read without noise, because no protected unit can "
+            "change them"
         )
     return warnings
 
@@ -154,6 +155,6 @@ def _warnings_of_groups(planned: ReleasePlan, subject: Subject) -> list[str]:
     if not asked & subject.schema.columns_of_groups:
         return []
     return [
-        "columns of groups are asked about, and each person alone is protected: this is sound only if "
-        "no person can change a group's columns"
+        "the release covers columns of groups, but only each person's own rows are protected: this is "
+        "sound only if no person can change a group's columns"
     ]

@@ -16,7 +16,7 @@ DEFAULT_ROUNDS = 20
 MEASUREMENTS_PER_COLUMN = 16
 """How many measurements annealed rounds make at most, for each column (AIM's T = 16 d)."""
 ROUNDS_AT_ONE_RHO, STUDIED_ROWS, STUDIED_MARGINALS = 200, 50_000, 78
-"""Rounds that were best on a table of so many rows, with so many marginals to choose from."""
+"""Best number of rounds by the number of rows and the number of candidate marginals."""
 QUERIES_FOR_A_MARGINAL = 7
 """How many single queries are measured where one marginal of a common table would be."""
 

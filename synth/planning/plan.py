@@ -51,7 +51,7 @@ def split_budget(release: ReleaseSpec, schema: Schema, protection: Protection, u
         or certify < (certified is not None)
     ):
         raise SpecError(
-            "the budget is too small to be divided; ask for more, or screen or certify a smaller share"
+            "the budget is too small to be divided; increase it, or screen or certify a smaller share"
         )
     return Split(row_count=row_count, screen=screen, certify=certify, mechanism=mechanism)
 
@@ -160,8 +160,8 @@ def _refuse_other_levels(mechanism: MechanismSpec, schema: Schema, protection: P
         )
     if schema.is_linked and protection.unit == "row":
         raise SpecError(
-            "rows of groups and individuals that are linked protect nobody alone; use a population "
-            "whose unit is household or person"
+            "the unit row cannot protect people in linked groups and individuals; use a population whose "
+            "unit is household or person"
         )
 
 
@@ -197,7 +197,7 @@ def _refuse_unsuited_public_data(
     mechanism = release.mechanism
     if not isinstance(mechanism, PublicDataSpec):
         if public is not None:
-            raise SpecError(f"{mechanism.name} uses no public data; give none")
+            raise SpecError(f"{mechanism.name} uses no public data; leave public_dataset_id out")
         return
     if public is None:
         raise SpecError(f"{mechanism.name} needs a public dataset; give public_dataset_id")

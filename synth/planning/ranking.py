@@ -56,19 +56,20 @@ _MEASURED_ONCE = (
     "of it (ADULT, ADULT reduced, ACS; docs/mechanisms.md)"
 )
 _FAINT_BUT_LARGEST = (
-    "most cells drown in it, and a generator network fitted to what is measured once then had the "
-    "smallest largest error (ADULT*, LOANS; docs/mechanisms.md)"
+    "most cells are smaller than the noise, and a generator network fitted to what is measured once then "
+    "had the smallest largest error (ADULT*, LOANS; docs/mechanisms.md)"
 )
 _SINGLE_COLUMNS = (
-    "no pair is worth its noise by forecast, and of tables with many columns a generator network fitted to "
-    "single ones alone then had the smallest mean error (LOANS; docs/mechanisms.md)"
+    "by forecast, measuring pairs of columns adds more noise than information; in this case a generator "
+    "network fitted to single columns had the smallest mean error on tables with many columns (LOANS; "
+    "docs/mechanisms.md)"
 )
 _ANNEALED = (
-    "rounds that choose what to measure, and grow dearer as they teach less, had the smallest mean error "
-    "of tables with few columns (ADULT*, ADULT at epsilon 0.1; docs/mechanisms.md)"
+    "rounds that choose what to measure, and get more budget when they improve the model less, had the "
+    "smallest mean error on tables with few columns (ADULT*, ADULT at epsilon 0.1; docs/mechanisms.md)"
 )
 _IN_ROUNDS = (
-    "rounds that measure only what the model answers worst had the smallest mean error of tables with "
+    "rounds that measure only what the model answers worst had the smallest mean error on tables with "
     "many columns (LOANS; docs/mechanisms.md)"
 )
 
@@ -96,8 +97,8 @@ _BEHIND = (
 _LEARNT = Candidate(
     GemPub(name="gem_pub"),
     "a network learns the public rows first, which may lack columns and need not be close: where cells "
-    "drown in their noise, good ones took a third off its mean error (ADULT; docs/mechanisms.md)",
-    drawback="weights on public rows that have every column, and where cells stand out from their noise "
+    "are smaller than their noise, good ones reduced its mean error by a third (ADULT; docs/mechanisms.md)",
+    drawback="weights on public rows that have every column, and where cells are larger than their noise "
     "also networks without public rows, had less mean error (ADULT, ACS)",
 )
 
@@ -121,7 +122,7 @@ def rank(auto: Auto, setting: Setting, *, has_public_data: bool) -> list[Candida
         and mechanism.two_level == setting.schema.is_linked
         and (has_public_data or not mechanism.needs_public_data)
     ]
-    # Rows before answers, whoever makes them: who asks for a release expects rows.
+    # Mechanisms that release rows come first: a release is expected to have rows.
     return sorted([*best, *others], key=lambda each: not each.mechanism.releases_rows)
 
 
@@ -217,7 +218,7 @@ def _is_all_noise(setting: Setting) -> bool:
 
 def _single_columns_first(reason: str) -> list[Candidate]:
     network, annealed, rounds = _once_first(reason)
-    drawback = "where no pair is worth its noise, its mean error was {} larger (LOANS)"
+    drawback = "where measuring pairs adds more noise than information, its mean error was {} larger (LOANS)"
     return [
         network,
         replace(rounds, drawback=drawback.format("6 to 42%")),

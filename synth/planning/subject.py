@@ -29,16 +29,20 @@ def subject_of(
     """What a release reads of a dataset with that schema."""
     if isinstance(schema, Schema):
         if release.table is not None:
-            raise SpecError("table names one of two tables, and the dataset has one; leave it out")
+            raise SpecError(
+                "`table` chooses one of two tables, but the dataset has only one; leave it out"
+            )
         return Subject("rows", schema, protection)
     if release.table is None:
         return Subject("linked", schema.linked, protection)
     if release.table == "groups" and protection.unit == "person":
         raise SpecError(
-            "the population protects each person, and the table of groups says nothing about whose a "
-            "row is; leave `table` out to release both tables, or use a population whose unit is household"
+            "the population protects each person, but the table of groups does not say to whom a row "
+            "belongs; leave `table` out to release both tables, or use a population whose unit is household"
         )
     alone = schema.table(release.table)
     if not alone.attributes:
-        raise SpecError(f"the table of {release.table} has no columns to release; name the other")
+        raise SpecError(
+            f"the table of {release.table} has no columns to release; use the other table"
+        )
     return Subject(release.table, alone, protection_of_table(protection, schema, release.table))

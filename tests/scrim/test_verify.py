@@ -236,7 +236,7 @@ class TestCommand:
     def test_without_an_expected_key_it_says_what_that_means(self, folder: Path) -> None:
         code, out = self.run(folder / "certificate.json")
         assert code == 0
-        assert "Whose key it is" in out
+        assert "A certificate does not prove whose key signed it" in out
         assert "not given: synthetic.csv" in out
 
     def test_tampering_has_an_exit_code(self, folder: Path) -> None:

@@ -176,31 +176,31 @@ def people(protection: Protection) -> People:
             "one row",
             "row",
             "the row",
-            "Every row is protected for itself. Somebody who owns several rows is protected only as far "
-            "as each of them is.",
+            "Each row is protected on its own. A person who owns several rows has a weaker guarantee than "
+            "for one row.",
         ),
         "person": (
             "one person",
             "person",
             "all rows of the person",
-            f"A person is protected with all rows they own, up to {whole(rows)}. Of people with more, "
+            f"Each person is protected with all of their rows, up to {whole(rows)}. Of people with more, "
             f"{counted(rows, 'row was', 'rows were')} kept before anything was counted.",
         ),
         "household": (
             "one household",
             "household",
             "all rows of the household",
-            "A household is protected as a whole, with everybody in it and all their rows, up to "
+            "Each household is protected as a whole, with all members and all of their rows, up to "
             f"{whole(rows)}. Of larger ones, {counted(rows, 'row was', 'rows were')} kept before "
             "anything was counted.",
         ),
     }[protection.unit]
     if protection.relation == "add_remove":
         neighbours = f"Two tables are neighbours if one of them has {one} more than the other."
-        count = "How many rows there are is private as well, and was measured with noise."
+        count = "The number of rows is private as well and was measured with noise."
     else:
         neighbours = (
             f"Two tables are neighbours if {one} of the first is replaced by another in the second."
         )
-        count = f"How many {unit}s there are is taken to be public."
+        count = f"The number of {unit}s is treated as public."
     return People(one, unit, owned, bound, neighbours, count)

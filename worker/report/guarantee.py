@@ -11,12 +11,12 @@ import math
 from scrim.spec.budget import epsilon_of_units
 
 WRONG = (0.01, 0.05, 0.10)
-"""How often a guess may be wrong about somebody who is not there."""
+"""Rates of false alarms: guesses that a person is in the table who is not."""
 _DELTAS = tuple(10 ** (-step / 8) for step in range(1, 97))
 
 
 def right_at_most(units: int, wrong: float) -> float:
-    """How often such a guess is right about somebody who is there, at most."""
+    """Upper bound on the rate of correct guesses about people in the table."""
     bounds = [1.0]
     for delta in _DELTAS:
         epsilon = epsilon_of_units(units, delta)

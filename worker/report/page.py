@@ -1,4 +1,4 @@
-"""Fill the template: everything a reader is told, in the order of the page."""
+"""Fill the template, in the order of the page."""
 
 import base64
 import hashlib
@@ -41,7 +41,7 @@ _PURPOSES = {
     "certify": "bounding the error of the released rows",
 }
 _IN_ROWS = {"rows", "measure"}
-"""The operations whose noise is told in rows."""
+"""The operations whose noise is stated in rows."""
 
 
 def render(release: FinishedRelease, about: About) -> bytes:

@@ -22,7 +22,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def visible(value: Any) -> Any:
-    """A text without characters that nobody sees; everything else, markup too, as it is."""
+    """Remove invisible characters from a text; keep everything else, including markup."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return "".join(_visible(character) for character in value)
@@ -41,7 +41,7 @@ def width_of(text: str) -> int:
 
 
 def shortened(text: str, width: int) -> str:
-    """A text of at most so many columns."""
+    """Shorten a text to at most `width` columns."""
     text = visible(text)
     if width_of(text) <= width:
         return text

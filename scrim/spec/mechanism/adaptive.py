@@ -36,7 +36,7 @@ class AdaptiveSpec(MechanismSpec):
     """Parameters of the Adaptive Measurements loop (Liu, Vietri, Wu 2021, algorithm 1)."""
 
     rounds: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    """Number of rounds of select, measure, update; where they are annealed, at most so many. Where not
+    """Number of rounds of select, measure, update; the maximum where they are annealed. Where not
     given: one per candidate, to a limit; where they are annealed, for a number of measurements per column."""
     schedule: Schedule = "equal"
     score: Score = "largest_error"

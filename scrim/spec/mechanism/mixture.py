@@ -60,7 +60,7 @@ class GenerativeSpec(AdaptiveSpec, NetworkSpec):
     def _knows_the_second_half(self) -> Self:
         if self.average and self.schedule == "annealed":
             raise ValueError(
-                "average is over the second half of the rounds, and nobody knows where that begins "
-                "while they are annealed; set average to false, or schedule to equal"
+                "average covers the second half of the rounds, which is undefined when rounds are "
+                "annealed; set average to false, or schedule to equal"
             )
         return self

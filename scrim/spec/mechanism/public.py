@@ -9,7 +9,7 @@ from scrim.spec.mechanism.base import MechanismSpec
 
 
 class Screen(Spec):
-    """Pay for a look at how well the public rows can fit, and stop at once if they cannot."""
+    """Spend budget on measuring how well the public rows can fit, and stop if they cannot."""
 
     share: Annotated[float, Field(gt=0, lt=1)] = 0.02
     """Share of the release's budget that pays for it."""

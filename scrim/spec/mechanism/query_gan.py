@@ -41,6 +41,6 @@ class QueryGan(AdaptiveSpec, MixtureSpec):
         for name in unused:
             if getattr(self, name) != type(self).model_fields[name].default:
                 raise ValueError(
-                    f"{name} is of no use where critic is {self.critic!r}; leave it out"
+                    f"{name} has no effect when critic is {self.critic!r}; leave it out"
                 )
         return self

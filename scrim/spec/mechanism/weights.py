@@ -8,7 +8,7 @@ from scrim.spec.mechanism.adaptive import AdaptiveSpec
 
 
 class MultiplicativeWeightsSpec(AdaptiveSpec):
-    """Parameters of multiplicative weights, whatever carries the weights."""
+    """Parameters shared by all mechanisms with multiplicative weights."""
 
     past_measurements: bool = True
     """Update with all measurements so far in every round, not with the newest alone."""
@@ -19,7 +19,7 @@ class MultiplicativeWeightsSpec(AdaptiveSpec):
 
 
 class EntropyProjectionSpec(AdaptiveSpec):
-    """Parameters of entropy projection, whatever carries the weights."""
+    """Parameters shared by all mechanisms with entropy projection."""
 
     passes: Annotated[int, Field(ge=1, le=10_000)] = 25
     """Upper bound on the sweeps over the measurements in one round (the paper's T_max)."""

@@ -142,7 +142,9 @@ class BinaryTree(Spec):
         """Each tree once, its columns in the schema's order."""
         numeric = {c.name for c in schema.attributes if not isinstance(c, CategoricalColumn)}
         if not numeric:
-            raise SpecError("binary trees are about numbers, and the schema has no numeric column")
+            raise SpecError(
+                "binary trees need a numeric column, but the schema has no numeric column"
+            )
         names = [column.name for column in schema.attributes]
         trees = in_schema_order(self.attributes or self._combinations(names, numeric), names)
         for tree in trees:

@@ -98,7 +98,7 @@ def asks_for_missing(column: Attribute, rng: random.Random) -> bool:
 
 
 def choose(names: Sequence[str], count: int, rng: random.Random) -> list[str]:
-    """So many different names. Only `random()` keeps its sequence in every version of Python."""
+    """Draw distinct names. Only `random()` keeps its sequence in every version of Python."""
     left = list(names)
     return [left.pop(int(rng.random() * len(left))) for _ in range(count)]
 

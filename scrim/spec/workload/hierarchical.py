@@ -158,11 +158,11 @@ class Hierarchical(Spec):
         if (self.k is None) == (self.attributes is None):
             raise ValueError("give either k or attributes")
         if (self.count is None) != (self.seed is None):
-            raise ValueError("count and seed go together")
+            raise ValueError("give count and seed together")
         if self.count is not None and self.k is None:
-            raise ValueError("count needs k")
+            raise ValueError("count requires k")
         if len(set(self.levels)) < len(self.levels):
-            raise ValueError("levels names a level twice")
+            raise ValueError("levels lists the same level twice")
         return self
 
     def expand(self, schema: Schema) -> list[Block]:
@@ -224,7 +224,7 @@ def as_linked(schema: Schema) -> LinkedSchema:
     """The schema of linked rows, or a refusal of tables that have no groups."""
     if not isinstance(schema, LinkedSchema):
         raise SpecError(
-            "hierarchical queries are about groups of individuals, and this is one table of rows; "
+            "hierarchical queries need groups of individuals, but this is a single table; "
             "ask for marginals, or declare a schema with groups and individuals"
         )
     return schema

@@ -75,9 +75,9 @@ class Marginals(Spec):
         if (self.k is None) == (self.attributes is None):
             raise ValueError("give either k or attributes")
         if (self.count is None) != (self.seed is None):
-            raise ValueError("count and seed go together")
+            raise ValueError("give count and seed together")
         if self.count is not None and self.k is None:
-            raise ValueError("count needs k")
+            raise ValueError("count requires k")
         return self
 
     def expand(self, schema: Schema) -> list[Block]:
@@ -127,7 +127,7 @@ def in_schema_order(wanted: list[list[str]], names: list[str]) -> list[tuple[str
 def choose_combinations(
     parts: list[tuple[list[str], int]], count: int, seed: int
 ) -> list[tuple[str, ...]]:
-    """So many distinct sets with a given number of names from each part, in public at random."""
+    """Draw `count` distinct sets with a given number of names from each part, from a public seed."""
     ways = [math.comb(len(names), k) for names, k in parts]
     chosen: list[tuple[str, ...]] = []
     for rank in _distinct_ranks(count, math.prod(ways), seed):
@@ -140,7 +140,7 @@ def choose_combinations(
 
 
 def _distinct_ranks(count: int, available: int, seed: int) -> list[int]:
-    """So many distinct numbers below `available`, which may be far beyond 64 bits (R. Floyd)."""
+    """Draw distinct numbers below `available`, which may exceed 64 bits (R. Floyd's algorithm)."""
     rng = random.Random(seed)
     chosen: set[int] = set()
     for largest in range(available - count, available):

@@ -52,7 +52,7 @@ def test_an_mbi_domain_keeps_every_size(domain: dict[str, int]) -> None:
         ({}, "at least 1 item"),
         ([["age", 85]], "must be an object"),
         ('{"age": 85, "age": 3}', "same key twice"),
-        ('{"age": NaN}', "NaN is no number"),
+        ('{"age": NaN}', "NaN is not a JSON number"),
         ('{"age": 85', "not JSON"),
         ("[" * 100_000, "not JSON"),
         ('{"age": ' + "9" * 5000 + "}", "not JSON"),

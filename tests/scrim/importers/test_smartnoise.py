@@ -178,7 +178,7 @@ def test_one_table_of_several() -> None:
         ),
         (
             {"a": {"type": "int", "private_id": True}, "b": {"private_id": True}, "age": INT},
-            "the columns 'a', 'b' are a private_id together",
+            "the columns 'a', 'b' form one private_id",
         ),
         (
             {"max_ids": 0, "pid": {"private_id": True}, "age": INT},

@@ -120,7 +120,7 @@ def test_what_was_bought_is_shown() -> None:
     assert "Bounding the error of the released rows" in text
     without = release({"name": "mwem"})
     assert (
-        "No bound on the error was bought"
+        "This release has no certified error bound"
         in Page(render(made_release(SCHEMA, without), about(without))).text
     )
 
@@ -149,7 +149,7 @@ def test_the_screen_of_public_data_is_shown() -> None:
     ):
         spec = release(mechanism)
         text = Page(render(carry_out(spec, table), about(spec, provenance="a census"))).text
-        assert words in text and "as declared: a census" in text
+        assert words in text and "Declared source: a census" in text
 
 
 def test_the_budget_before_and_after() -> None:
