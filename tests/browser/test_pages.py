@@ -149,7 +149,7 @@ class TestForms:
             person.page.locator("#c0\\.lower").fill("9")
             person.page.locator("#c0\\.upper").fill("1")
             person.press("Declare the dataset")
-            person.page.get_by_text("lower must not exceed upper").first.wait_for()
+            person.page.get_by_text("must not be larger than").first.wait_for()
             # Whoever cannot see it is told first.
             assert person.page.evaluate("document.activeElement.hasAttribute('data-problem')")
 
