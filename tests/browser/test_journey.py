@@ -38,7 +38,7 @@ def make_population(person: Person) -> None:
     person.follow("New population")
     person.fill("Name *", POPULATION)
     person.page.get_by_label("A person with several rows").check()
-    person.fill("Most rows of one person, or people of one household", "4")
+    person.fill("Largest number of rows per person, or of people per household", "4")
     person.fill("Amount *", "20")
     person.press("Make the population")
     person.page.get_by_role("heading", name=POPULATION).wait_for()

@@ -116,13 +116,13 @@ def test_preview_of_a_game(api: Api) -> None:
     assert found["operations"] == 7 + 1 + 1
     assert [(item["sigma"], item["expected_error"]) for item in found["items"]] == [(None, None)]
     assert found["warnings"] == [
-        "nothing is measured: 3 queries are drawn in each of 7 rounds, and how far the rows are off "
-        "is not known beforehand; the certificate will tell"
+        "nothing is measured: 3 queries are drawn in each of 7 rounds, so the error of the rows cannot "
+        "be predicted; the certificate will state it"
     ]
     without = api.role("curator").post(
         "/v1/releases/preview", json={**body, "outputs": {"rows": 10}}
     )
-    assert without.json()["warnings"][0].endswith("ask for outputs.certify to learn it")
+    assert without.json()["warnings"][0].endswith("request outputs.certify to measure it")
 
 
 @pytest.mark.parametrize(
