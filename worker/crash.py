@@ -22,7 +22,7 @@ Label = Literal[
 
 
 def crash_at(label: Label) -> None:
-    """Die here if we are asked to and nobody has done so before."""
+    """Crash here if requested, once."""
     if label not in os.environ.get("SCRIM_CRASH_AT", "").split(","):
         return
     mark = Path(os.environ["SCRIM_DATA_DIR"]) / f"crashed-{label}"

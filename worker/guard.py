@@ -1,4 +1,4 @@
-"""`python -m worker.guard`: ends jobs from outside, whatever they are doing.
+"""`python -m worker.guard`: ends jobs from another process, in any state of the job.
 
 A job looks at requests to cancel between its steps, and one step may take minutes: a fit, a solver, a
 call of a library. The guard is a process of its own beside each worker, so no step can hold it up. It

@@ -50,7 +50,7 @@ class Lease(Protocol):
         """Keep it. False: it was taken over or withdrawn."""
 
     def require(self, session: Session) -> None:
-        """Raise LeaseLost if somebody else holds it by now."""
+        """Raise LeaseLost if another worker holds the lease."""
 
     def let_go(self, session: Session) -> bool:
         """Leave the job to the next worker, in this transaction. False: it is another's already."""

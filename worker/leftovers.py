@@ -26,7 +26,7 @@ _TABLE_KEY = re.compile(rf"{DATASETS}/([0-9a-f-]{{36}})/tables/(\d+)/.+")
 
 
 def delete_leftovers(context: Context, *, older_than: float) -> int:
-    """Delete what was left behind more than so many seconds ago; returns how many objects."""
+    """Delete leftover objects that are older than the given age in seconds; return their number."""
     # A database that was restored does not know what is live.
     context.check_anchor()
     storage, before = context.storage, datetime.now(UTC) - timedelta(seconds=older_than)

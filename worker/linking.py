@@ -26,7 +26,7 @@ BYTES_AT_ONCE = 2**27
 def store_linked(
     shelf: ChunkStore, schema: TwoLevelSchema, counts: dict[str, int], check: Callable[[], None]
 ) -> int:
-    """Store the linked rows of the tables with so many chunks; returns in how many chunks."""
+    """Store the linked rows of the tables; return the number of chunks written."""
     groups, individuals = (shelf.read(name, counts[name]) for name in ("groups", "individuals"))
     key, own_key, alone = (
         schema.groups.key,

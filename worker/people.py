@@ -1,4 +1,4 @@
-"""At most so many rows of each owner, for tables that do not fit into memory.
+"""Limit the rows of each owner, for tables that do not fit into memory.
 
 The rows are stored once as they come, then read share by share, where a share holds all rows of
 some owners. Which rows of an owner are kept depends on that owner's rows and a secret alone.

@@ -1,4 +1,4 @@
-"""`python -m worker.reaper`: finds jobs that nobody works on, and has them resumed or ended.
+"""`python -m worker.reaper`: finds jobs without a worker, and resumes or ends them.
 
 It sends messages again that were lost or whose worker died, ends those that were cancelled or
 have outlived too many workers, closes reservations of releases that are over, and deletes uploads

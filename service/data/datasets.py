@@ -21,19 +21,19 @@ def get(session: Session, dataset_id: UUID) -> DatasetRow:
 
 
 def lock(session: Session, dataset_id: UUID) -> DatasetRow:
-    """One dataset, which nobody else may change or use until the transaction ends."""
+    """Return one dataset, locked against changes and use until the transaction ends."""
     statement = select(DatasetRow).where(DatasetRow.id == dataset_id).with_for_update()
     return _found(session.scalar(statement))
 
 
 def hold(session: Session, dataset_id: UUID) -> DatasetRow:
-    """One dataset, which nobody may change or delete until the transaction ends."""
+    """Return one dataset, locked against changes and deletion until the transaction ends."""
     statement = select(DatasetRow).where(DatasetRow.id == dataset_id).with_for_update(read=True)
     return _found(session.scalar(statement))
 
 
 def lock_all_with_keys(session: Session) -> Sequence[DatasetRow]:
-    """Every dataset that has a data key, which nobody else may change until the transaction ends."""
+    """Return every dataset with a data key, locked against changes until the transaction ends."""
     statement = (
         select(DatasetRow).where(DatasetRow.wrapped_key.is_not(None)).order_by(DatasetRow.id)
     )

@@ -71,7 +71,7 @@ def waiting(session: Session, *, limit: int) -> list[UUID]:
 
 
 def lock_lost(session: Session, *, limit: int) -> Sequence[DatasetRow]:
-    """Datasets whose worker died, the oldest first, which nobody else may change meanwhile."""
+    """Return the datasets whose worker died, oldest first, locked against changes."""
     statement = select(DatasetRow).where(
         DatasetRow.state == "ingesting", DatasetRow.lease_until <= func.clock_timestamp()
     )

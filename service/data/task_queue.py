@@ -24,7 +24,7 @@ JOBS: Final = "jobs"
 UPLOADS: Final = "ingest"
 """The queue of uploaded tables to ingest, so that neither they nor releases wait for the other."""
 FAST: Final = "fast"
-"""The queue of questions to released models, which somebody waits for."""
+"""The queue of questions to released models; their callers wait for the answers."""
 QUEUES: Final = (JOBS, UPLOADS, FAST)
 
 INGEST: Final = "dataset.ingest"

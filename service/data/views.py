@@ -12,5 +12,5 @@ class View(BaseModel):
 
 
 def day_of(at: datetime) -> datetime:
-    """The midnight, in UTC, before a time: what may be told where a duration must not be."""
+    """Round a time down to midnight (UTC), where a more exact time would reveal a duration."""
     return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

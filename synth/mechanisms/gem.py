@@ -1,4 +1,4 @@
-"""GEM: a generator network, taught round by round where it is worst.
+"""GEM: a generator network, trained in rounds on the queries it answers worst.
 
 Paper: Liu, Vietri, Wu (2021), section 2.2, appendix D, algorithms 3 and 4.
 Algorithm: a network turns fixed noise vectors into product distributions; each round selects what

@@ -1,4 +1,4 @@
-"""GEM-Pub: a generator network that learns public data before the first round.
+"""GEM-Pub: a generator network that is pretrained on public data.
 
 Paper: Liu, Vietri, Wu (2021), Iterative Methods for Private Synthetic Data, appendix E.
 Algorithm: train the network on the public rows' answers to the workload, without privacy, since they
@@ -102,7 +102,7 @@ def _one_way_shares(public: Support, domain: Domain) -> torch.Tensor:
 
 
 def _measured(queries: QuerySet, public: Support, rows: int, device: torch.device) -> FitTargets:
-    """Public answers, each as noisy as so many rows drawn at random make it."""
+    """Public answers with the sampling error of a number of rows drawn at random."""
     shares = queries.on_support(public).numpy()
     noise = np.sqrt(np.maximum(shares * (1 - shares), 1 / rows) / rows)
     return FitTargets(queries, shares, noise, device)

@@ -1,4 +1,4 @@
-"""H-GEM: a generator network of whole groups, taught round by round where it is worst.
+"""H-GEM: a generator network of whole groups, trained in rounds on the queries it answers worst.
 
 Paper: Liu, Wu (2022), section 4.2 and appendix A.2.2, algorithms 3 and 4.
 Algorithm: GEM (synth/mechanisms/gem.py), whose network puts out, for every noise vector, product

@@ -1,4 +1,4 @@
-"""PGM+EM: a graphical model, taught round by round where it is worst.
+"""PGM+EM: a graphical model, fitted in rounds to the queries it answers worst.
 
 Paper: McKenna, Sheldon, Miklau (2019), Graphical-model based estimation and inference for
 differential privacy; Liu, Tang, Vietri, Wu (2023), section 5.3 (PGM+EM).

@@ -32,7 +32,7 @@ def model_cells(sets: Iterable[Collection[str]], sizes: Mapping[str, int]) -> in
 
 
 def has_room(sets: Iterable[Collection[str]], sizes: Mapping[str, int], *, max_cells: int) -> bool:
-    """Whether that model has no more cells than so many; often known before it is complete."""
+    """Whether that model stays within a number of cells; often known before it is complete."""
     sets = list(sets)
     if _least_cells(_neighbours(sets, sizes), list(sizes.values()), enough=max_cells) > max_cells:
         return False

@@ -25,7 +25,7 @@ PLOT = 92
 SHADES = 10
 """How many shades a heat map has."""
 FEW = 12
-"""Up to so many columns, a heat map has room for numbers."""
+"""Largest number of columns for which a heat map has room for numbers."""
 
 
 def element(name: str, *children: Child, **attributes: float | str) -> Markup:

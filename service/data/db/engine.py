@@ -12,7 +12,7 @@ _IDLE_IN_TRANSACTION = "-c idle_in_transaction_session_timeout=60s"
 
 
 def open_engine(url: str | URL, *, pool_size: int = 5) -> Engine:
-    """An engine on `url`, whatever driver it names. Errors never repeat statement parameters."""
+    """Create an engine for `url` with any driver. Errors never repeat statement parameters."""
     engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
         pool_size=pool_size,

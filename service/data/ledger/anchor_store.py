@@ -113,7 +113,7 @@ class ObjectAnchorStore:
             return Anchored(bytes(found.bytes()), found.meta["e_tag"] or "")
 
     def replace(self, known: Anchored | None, document: bytes) -> None:
-        """A conditional put: the object store itself compares, whoever else writes."""
+        """Put the object on a condition that the object store checks, so concurrent writers are safe."""
         with _reached():
             try:
                 obstore.put(

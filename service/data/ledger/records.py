@@ -31,7 +31,7 @@ class LedgerAccount:
 
 @dataclass(frozen=True)
 class Reservation:
-    """What one release may spend, and who works on it. Epoch 0: nobody has claimed it yet."""
+    """What one release may spend, and who works on it. Epoch 0: not claimed yet."""
 
     release_id: UUID
     account: UUID
