@@ -4,7 +4,6 @@ A group is in every cell of which it contains an individual, and in each once. A
 per group: a share of the groups, or an expected number of individuals in a group.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -88,7 +87,7 @@ class HierarchicalQueries(LinkedBlock):
     @property
     def size(self) -> int:
         """Number of combinations."""
-        return math.prod(self.sizes)
+        return self._block.size(self.schema)
 
     @property
     def name(self) -> str:
@@ -108,7 +107,11 @@ class HierarchicalQueries(LinkedBlock):
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
         """By the rows of docs/privacy.md, section 3."""
-        return HierarchicalBlock(self.attributes, self.level).sensitivity(self.schema, protection)
+        return self._block.sensitivity(self.schema, protection)
+
+    @property
+    def _block(self) -> HierarchicalBlock:
+        return HierarchicalBlock(self.attributes, self.level)
 
     def labels(self, schema: Schema) -> Iterator[str]:
         """Such as `town=yes & contains (sex=F & age=[20, 30))`; of individuals without `contains`."""
@@ -162,7 +165,7 @@ class GroupSizeQueries(LinkedBlock):
     @property
     def size(self) -> int:
         """One query for each size."""
-        return self.schema.max_group_size
+        return GroupSizesBlock(()).size(self.schema)
 
     @property
     def name(self) -> str:

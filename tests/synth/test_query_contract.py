@@ -23,12 +23,14 @@ from scrim.spec.workload import (
     Ranges,
     expand,
 )
+from scrim.spec.workload.hierarchical import GroupSizesBlock, HierarchicalBlock
 from synth.models.graphical import GraphicalModel
 from synth.models.histogram import Histogram
 from synth.models.product import ProductMixture
 from synth.models.relaxed import RelaxedRows
 from synth.models.support import Support
 from synth.queries import ConjunctionQueries, QueryBlock, QuerySet, Single, compile_blocks
+from synth.queries.query_set import COMPILERS
 from synth.table import Table, store_numbers
 from tests.support import PROTECTIONS
 from tests.synth.query_reference import (
@@ -357,6 +359,12 @@ def test_some_queries_of_a_block_are_answered_as_in_the_block(queries: QuerySet)
         torch.testing.assert_close(QuerySet([some]).on_relaxed(rows), expected)
         again = some.only([2])
         assert QuerySet([again]).count(new_table(ROWS)).tolist() == [whole[-1]]
+
+
+def test_every_query_class_is_compared_with_its_contract() -> None:
+    """In the next test, or for linked rows in tests/synth/queries/test_hierarchical.py."""
+    compared = {type(block) for blocks in BLOCKS.values() for block in blocks}
+    assert compared | {HierarchicalBlock, GroupSizesBlock} == COMPILERS.keys()
 
 
 @pytest.mark.parametrize("name", COMPILED)

@@ -203,6 +203,7 @@ def test_rows_and_kinds_of_groups_agree() -> None:
 
 
 def test_the_public_contract_tells_sizes_and_sensitivities() -> None:
+    assert {type(spec) for spec in SPECS} == {HierarchicalBlock, GroupSizesBlock}
     for spec, block in zip(SPECS, QUERIES.blocks, strict=True):
         assert (spec.attributes, spec.size(SCHEMA)) == (block.attributes, block.size)
         for protection in PROTECTIONS[2:]:
