@@ -12,6 +12,7 @@ from pydantic import Discriminator, Field, Tag
 from scrim.spec.base import Name, Spec
 from scrim.spec.population import PartialProtection, Protection
 from scrim.spec.schema import (
+    MAX_COLUMNS,
     Attribute,
     Columns,
     Declared,
@@ -68,7 +69,13 @@ class TwoLevelSchema(Declared):
         if not described:
             raise ValueError("declare at least one column that is not an identifier")
         # A linked row has the columns of both tables.
-        refuse_repeated_names([_identifier(groups.key), *described])
+        together = [_identifier(groups.key), *described]
+        refuse_repeated_names(together)
+        if len(together) > MAX_COLUMNS:
+            raise ValueError(
+                f"both tables together have {len(together):,} columns, and at most {MAX_COLUMNS:,} are "
+                "allowed; declare fewer columns"
+            )
         names = [column.name for column in self._individual_attributes]
         if individuals.order is not None and individuals.order not in names:
             raise ValueError("order must name a column of the individuals that is released")

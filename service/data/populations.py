@@ -31,7 +31,7 @@ class ShownPopulation(NamedTuple):
 
     @classmethod
     def of(cls, row: Sequence[Any]) -> "ShownPopulation":
-        """A row of `_SHOWN`: the population's columns, then the account's."""
+        """A row of `_SHOWN_POPULATIONS`: the population's columns, then the account's."""
         return cls._make((*row[:_OWN], LedgerAccount(*row[_OWN:])))
 
 

@@ -404,3 +404,19 @@ def test_every_cell_holds_a_number_with_the_declared_decimals(
     else:
         with pytest.raises(ValidationError, match="more decimals or wider bins"):
             Schema.model_validate({"columns": [column]})
+
+
+def test_two_tables_have_no_more_columns_together_than_one_may_have() -> None:
+    def tables(of_each: int) -> dict[str, Any]:
+        def columns(prefix: str) -> list[dict[str, Any]]:
+            return [column(f"{prefix}{number}") for number in range(of_each)]
+
+        return {
+            "groups": {"key": "id", "columns": columns("g")},
+            "individuals": {"group_key": "home", "columns": columns("p")},
+            "max_group_size": 3,
+        }
+
+    assert len(TwoLevelSchema.model_validate(tables(499)).linked.columns) == 999
+    with pytest.raises(ValidationError, match="1,001 columns, and at most 1,000 are allowed"):
+        TwoLevelSchema.model_validate(tables(500))
