@@ -146,7 +146,7 @@ MUTANTS = (
         "synth/run.py",
         "budget=planned.split.screen,\n            check=check,",
         "budget=planned.split.screen,\n"
-        "            check=lambda: progress(Progress(0, 1, door.spent)),",
+        "            check=lambda: progress(JobProgress(0, 1, door.spent)),",
         tuple(f"{EMPTY}[{name}_pub, screened]" for name in ("pmw", "pep", "gem")),
     ),
 )
