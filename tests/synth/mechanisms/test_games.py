@@ -173,7 +173,7 @@ def test_a_budget_too_small_for_its_rounds_is_refused(mechanism: dict[str, Any])
     ],
 )
 def test_settings_of_the_other_critic_are_refused(changes: dict[str, Any], name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} is of no use"):
+    with pytest.raises(ValueError, match=f"{name} has no effect"):
         release({"name": "query_gan", **changes})
 
 

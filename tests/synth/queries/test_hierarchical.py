@@ -233,5 +233,5 @@ def test_models_of_rows_refuse_them() -> None:
         QuerySet([table]).on_histogram(Histogram.uniform(domain_of_groups(SCHEMA)))
     with pytest.raises(SpecError, match="only rows"):
         table.features(SCHEMA)
-    with pytest.raises(SpecError, match="one table of rows"):
+    with pytest.raises(SpecError, match="this is a single table"):
         compile_blocks([HierarchicalBlock(("g",), "group")], coded_schema({"g": 2}))
