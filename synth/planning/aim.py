@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from scrim.spec.mechanism import Aim
+from scrim.spec.mechanism import Aim, PgmEm
 from scrim.spec.workload import Block
 from synth.planning.candidates import smallest_below
 from synth.planning.graphical import model_bytes, refuse_without_room
@@ -16,8 +16,8 @@ def choose_measured(spec: Aim, setting: Setting) -> Sequence[Block]:
     return smallest_below(setting)
 
 
-def plan(spec: Aim, measured: Sequence[Block], setting: Setting) -> Rounds:
-    """A share for the one-way marginals, and the rest for at most 16 rounds for each column."""
+def plan(spec: Aim | PgmEm, measured: Sequence[Block], setting: Setting) -> Rounds:
+    """A share for the one-way marginals; the rest for rounds, at most 16 for each column if annealed."""
     refuse_without_room(spec, measured, setting)
     return plan_rounds(
         spec,
@@ -27,6 +27,6 @@ def plan(spec: Aim, measured: Sequence[Block], setting: Setting) -> Rounds:
     )
 
 
-def memory_bytes(spec: Aim, measured: Sequence[Block], setting: Setting) -> int:
+def memory_bytes(spec: Aim | PgmEm, measured: Sequence[Block], setting: Setting) -> int:
     """The tables of the model, and what it answers."""
     return model_bytes(spec, measured, setting)
