@@ -54,7 +54,7 @@ def install_stand_ins(folder: Path) -> Path:
 def programs() -> dict[str, str]:
     """Each program and what it does; whatever is not noted is carried out."""
     python, tools = shlex.quote(sys.executable), shlex.quote(str(ROOT))
-    scrim = f'exec {python} -m client.cli "$@"'
+    scrim = f'exec {python} -m scrim.cli "$@"'
     return {
         # A stack runs already; `scrim demo` has a test of its own (tests/e2e/test_demo.py).
         ".venv/bin/scrim": f'case "$1" in up|demo) note "$@";; *) {scrim};; esac',
