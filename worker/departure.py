@@ -4,8 +4,8 @@ A start is counted in `lost_attempts` until the worker comes back. One that is k
 that stops because of an outage takes its count off again, gives its lease up, and sets the time of
 the next attempt: later after each outage. A release that runs out of memory several times ends.
 
-A dataset has no journal from which somebody could resume it, so no interruption ends its ingest. The
-reaper writes down the departure of a worker that was killed.
+A dataset has no journal to resume from, so no interruption ends its ingest. The reaper records the
+departure of a worker that was killed.
 """
 
 import time

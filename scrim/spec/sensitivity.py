@@ -13,7 +13,7 @@ class Sensitivity(NamedTuple):
     linf: int
 
     def stacked(self, blocks: int) -> "Sensitivity":
-        """Of so many such blocks: a unit may move each of them as far as it can."""
+        """The sensitivity of several such blocks: a unit may move each of them by the maximum."""
         return Sensitivity(blocks * self.l1, blocks * self.l2_squared, self.linf)
 
 

@@ -260,7 +260,7 @@ class Stack:
 
 
 def emptied(stack: Stack) -> None:
-    """End whatever an earlier test left waiting, and forget its messages."""
+    """End everything that an earlier test left waiting, and forget its messages."""
     stack.scalar(
         "UPDATE release SET state = 'cancelled', finished_at = now()"
         " WHERE state IN ('queued', 'running')"
