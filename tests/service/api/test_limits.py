@@ -337,6 +337,9 @@ def test_a_read_is_one_transaction_of_one_statement_beside_that_for_the_key(api:
             seen.clear()
             assert client.get(path).status_code == 200
             assert seen == ["checkout", "begin", "statement", "statement", "commit"], path
+        seen.clear()
+        assert client.get("/v1/mechanisms").status_code == 200
+        assert seen == ["checkout", "begin", "statement", "commit"]
     finally:
         for name, listener in listeners.items():
             event.remove(engine, name, listener)
