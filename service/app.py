@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 from fastapi import FastAPI
 from structlog.typing import FilteringBoundLogger
 
@@ -37,9 +38,9 @@ Every error is a problem (RFC 9457) with a stable `type`. Every collection is pa
 """
 # Large bodies that one process holds and parses at the same time.
 LARGE_BODIES = 2
-# Threads of one process that read. They never wait for a lock of the database, and more of them
-# would only take turns with the interpreter.
-READERS = 3
+# Threads of one process that read. They never wait for a lock of the database; more of them would
+# only compete for the interpreter.
+READERS = 2
 TAGS = [
     {"name": "keys", "description": "Who may call, with which scopes."},
     {"name": "populations", "description": "The protected people and their budgets."},
@@ -63,13 +64,13 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
             context.advance_anchor()
             # A thread for each pooled connection: fewer would leave some unused, more would wait.
             to_thread.current_default_thread_limiter().total_tokens = settings.database_connections
-            app.state.readers = CapacityLimiter(READERS)
             app.state.context = context
             console.prepare()
-            async with open_feed(context) as app.state.feed:
-                logger.info("started")
-                yield
-                context.stopping.set()
+            with ThreadPoolExecutor(READERS, "reader") as app.state.readers:
+                async with open_feed(context) as app.state.feed:
+                    logger.info("started")
+                    yield
+                    context.stopping.set()
             logger.info("stopped")
 
     app = FastAPI(

@@ -8,7 +8,6 @@ from functools import partial, wraps
 from json import JSONDecodeError
 from typing import Any, ClassVar, cast
 
-from anyio import to_thread
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.datastructures import DefaultPlaceholder
@@ -75,7 +74,7 @@ class ApiRoute(APIRoute):
                 return await run_in_threadpool(endpoint, **values)
             app = next(iter(claims.values())).request.app
             step = partial(self._answer, endpoint, values, claims)
-            return await to_thread.run_sync(step, limiter=app.state.readers)
+            return await asyncio.get_running_loop().run_in_executor(app.state.readers, step)
 
         return read
 
