@@ -1,4 +1,4 @@
-"""Mechanisms: one file each, under its name, with a function `run(job, spec)` that returns a model."""
+"""Mechanisms: one module each, named after the mechanism, with `run(job, spec)` that returns a model."""
 
 from importlib import import_module
 from typing import Any, cast
@@ -9,6 +9,6 @@ from synth.models.base import Model
 
 
 def run_mechanism(job: Job[Any], mechanism: MechanismSpec) -> Model:
-    """Run the file with the mechanism's name, which is imported when it is first needed."""
+    """Run the module named after the mechanism; it is imported on first use."""
     module = import_module(f"synth.mechanisms.{mechanism.catalogue_name()}")
     return cast(Model, module.run(job, mechanism))

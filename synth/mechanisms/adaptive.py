@@ -1,9 +1,10 @@
 """Adaptive Measurements: the loop that every adaptive mechanism shares.
 
 Paper: Liu, Vietri, Wu (2021), Iterative Methods for Private Synthetic Data, algorithm 1.
-With a score and a schedule of its own: McKenna, Mullins, Sheldon, Miklau (2022), AIM, algorithms 1 and 3.
-Departures: whole marginals are selected and measured by default, since all cells of a marginal cost
-little more than one. Counts that no unit can move are read before the first round, and never selected.
+AIM's score and schedule: McKenna, Mullins, Sheldon, Miklau (2022), AIM, algorithms 1 and 3.
+Departures: whole marginals are selected and measured by default, since measuring all cells of a marginal
+costs little more than measuring one. Counts that no unit can change are read before the first round and
+are never selected.
 """
 
 import math
@@ -28,17 +29,17 @@ from synth.queries import QueryBlock, QuerySet, Single, compile_blocks
 MEAN_NOISE = math.sqrt(2 / math.pi)
 """The mean of |x| for standard normal x."""
 SMOOTHED = 0.5
-"""The power of n with which noise on n cells counts after a fit that smooths, such as that of a mixture."""
+"""Exponent of n for the noise on n cells when the fit smooths the noise, as the fit of a mixture does."""
 
 
 class Learner(Protocol):
-    """A distribution that is brought closer to the measurements in every round."""
+    """A distribution that is fitted to the measurements in every round."""
 
     def answer(self, queries: QuerySet) -> NDArray[np.float64]:
-        """The distribution's answers, as fractions."""
+        """Return the distribution's answers, as fractions."""
 
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
-        """Fit the measurements made so far; `newest` are those of this round."""
+        """Fit all measurements so far; `newest` are those of this round."""
 
 
 def adaptive_measurements(
@@ -49,11 +50,11 @@ def adaptive_measurements(
     admit: Callable[[QuerySet], QuerySet] = lambda candidates: candidates,
     noise_power: float = 1.0,
 ) -> None:
-    """Rounds of: select what the learner answers worst, measure it, update the learner.
+    """Run the rounds: select what the learner answers worst, measure it, update the learner.
 
-    `admit` tells which of the candidates a round may choose from, by what was measured before.
-    `noise_power` is how noise on n cells counts: as n where a fit follows the noise of every cell, as AIM
-    assumes; as a smaller power of n where it smooths.
+    `admit` returns the candidates that a round may select from, given what was measured before.
+    `noise_power` is the exponent of n for the noise on n cells: 1 if the fit follows the noise of every
+    cell, as AIM assumes; less than 1 if the fit smooths.
     """
     plan, among = job.plan, spec.select
     measurements = _open(job)
@@ -94,21 +95,21 @@ def adaptive_measurements(
 
 
 def _open(job: Job[Rounds]) -> list[Measurement]:
-    """Read what is public, and measure the distributions of single columns where there is a budget."""
+    """Read the public counts and, if they have a budget, measure the single-column distributions."""
     first = compile_blocks((*job.plan.public, *job.plan.opened), job.schema)
     return [job.door.measure(block, budget=job.plan.opening) for block in first.blocks]
 
 
 def _without_public(job: Job[Rounds]) -> QuerySet:
-    """The candidates of which something is left to learn: those that some unit can move."""
+    """Return the candidates whose counts are private: those that some unit can change."""
     blocks = job.candidates.blocks
     return QuerySet(g for g in blocks if g.sensitivity(job.door.protection).l2_squared)
 
 
 def total_noise(sigma: Any, cells: Any, power: float) -> Any:
-    """sqrt(2/pi) sigma n: what noise alone makes of the errors of n cells, of one or many marginals.
+    """Expected total error of n cells from noise alone: sqrt(2/pi) sigma n, for one marginal or many.
 
-    With a power below one, what it leaves after a fit that smooths.
+    With a power below one: the part that remains after a fit that smooths.
     """
     return MEAN_NOISE * sigma * cells**power
 
@@ -121,17 +122,17 @@ def beyond_noise(
     *,
     noise_power: float = 1.0,
 ) -> TotalError | None:
-    """AIM's score: what measuring a candidate would teach about what is asked, beyond its own noise.
+    """AIM's score: the error of a candidate in excess of the noise of measuring it, weighted by relevance.
 
-    w (total error - total noise), where sigma is what so many units will buy.
+    w (total error - total noise), where sigma is the noise scale that `measure` units buy.
     """
     if spec.score != "total_error":
         return None
     starts = candidates.candidates(spec.select)
     block = np.searchsorted(candidates.offsets, starts, side="right") - 1
-    # The sum over asked blocks s of |r and s| counts, for each column of r, the blocks that have it.
+    # The sum of |r and s| over the workload's blocks s counts, for each column of r, the blocks with it.
     asked = Counter(name for s in job.queries.blocks for name in s.attributes)
-    # At least one: a score of zero would beat all that are below zero.
+    # At least one: with weight zero, a score would be zero and exceed every negative score.
     weights = [max(1, sum(asked[name] for name in r.attributes)) for r in candidates.blocks]
     moved = candidates.sensitivities(spec.select, job.door.protection)
     sigmas = np.sqrt([m.l2_squared / (2 * rho_of_units(measure)) for m in moved])
@@ -144,7 +145,7 @@ def beyond_noise(
 
 @dataclass(frozen=True)
 class Target:
-    """What the cells of one marginal should be, as fractions, according to all measurements of it."""
+    """The measured cells of one marginal, as fractions, combined over all its measurements."""
 
     block: QueryBlock
     values: torch.Tensor
@@ -153,17 +154,17 @@ class Target:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Those of the marginal."""
+        """The marginal's attributes."""
         return self.block.attributes
 
     @property
     def measured(self) -> torch.Tensor:
-        """Which cells have a measurement."""
+        """Mask of the cells that were measured."""
         return self.noise.isfinite()
 
 
 def targets(measurements: Sequence[Measurement], rows: int) -> list[Target]:
-    """Measurements by marginal; repeated ones averaged."""
+    """Group measurements by marginal; repeated measurements are averaged."""
     found: dict[QueryBlock, Target] = {}
     for average in merge_repeated(measurements):
         query = average.query
@@ -180,7 +181,7 @@ def targets(measurements: Sequence[Measurement], rows: int) -> list[Target]:
 
 
 def sweep(wanted: Sequence[Target], step: Callable[[Target], bool], *, passes: int) -> None:
-    """Apply a step to every target in turn until none needs it, at most `passes` times over."""
+    """Apply `step` to every target in turn until none needs it, in at most `passes` passes."""
     for _ in range(passes):
         needed = [step(target) for target in wanted]
         if not any(needed):

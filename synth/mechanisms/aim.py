@@ -2,14 +2,15 @@
 
 Paper: McKenna, Mullins, Sheldon, Miklau (2022), AIM: An Adaptive and Iterative Mechanism for
 Differentially Private Synthetic Data, arXiv 2201.12677, algorithms 1 to 4.
-Algorithm: measure all one-way marginals; then, among the marginals below what is asked with which the
-model stays within its present size (algorithm 1, line 12), select by weighted total error beyond the
-noise (equation 1), measure, and find the distribution of largest entropy that fits all measurements;
-halve the noise when a round teaches no more than noise (algorithm 4), until the budget is used up.
-Departures: size is counted in cells, and entropy has a weight of its own (synth/graphical/estimation.py).
-One-way marginals have a larger share than in the paper, since that weight flattens what is coarse.
-The size follows from what was used before a round, without the round's own share: that depends on how
-the last fit turned out, and a recorded choice must mean the same on another machine.
+Algorithm: measure all one-way marginals. Then, in each round, take as candidates the marginals contained
+in the workload's with which the model stays within its size limit (algorithm 1, line 12); select one by
+weighted total error in excess of the noise (equation 1); measure it; and find the distribution of largest
+entropy that fits all measurements. Halve the noise when a round changes the model no more than noise
+would (algorithm 4), until the budget is spent.
+Departures: size is counted in cells, and entropy has its own weight (synth/graphical/estimation.py).
+One-way marginals get a larger share than in the paper, because that weight flattens coarse marginals.
+The size limit follows from the budget used before a round, without the round's own share: that share
+depends on the last fit, and a recorded selection must have the same candidates on another machine.
 """
 
 from scrim.spec.mechanism import Aim
@@ -23,15 +24,15 @@ from synth.queries import QuerySet
 
 
 def run(job: Job[Rounds], spec: Aim) -> GraphicalModel:
-    """Learn a graphical model of the attributes that are asked about or measured."""
+    """Learn a graphical model of all attributes in the workload and the candidates."""
     learner = GraphicalLearner(job, steps=spec.steps)
     sets = [block.attributes for block in job.candidates.blocks]
-    # One candidate always has room: the first round may be too cheap for any.
+    # The smallest candidate always fits, even if the share of the first rounds would not allow it.
     smallest = smallest_model(sets, learner.model.domain.size_of)
     before, whole = job.door.used, job.plan.total
 
     def admit(candidates: QuerySet) -> QuerySet:
-        """As large a part of all cells as was used of the budget."""
+        """Allow the same share of `max_cells` as the share of the budget used so far."""
         used = job.door.used - before
         max_cells = max(smallest, spec.max_cells * used // whole)
         return learner.with_room(candidates, max_cells=max_cells)

@@ -1,4 +1,4 @@
-"""What a mechanism is given."""
+"""The input of a mechanism."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -18,13 +18,13 @@ CPU = torch.device("cpu")
 
 
 class Cache(Protocol):
-    """Remembers results of public computations, by a hash of everything they depend on."""
+    """Stores results of public computations under a hash of everything they depend on."""
 
     def get(self, key: str) -> bytes | None:
-        """What was put there, if anything was."""
+        """Return the content stored under the key, or None."""
 
     def put(self, key: str, content: bytes) -> None:
-        """Remember; what is under a key never changes."""
+        """Store content under a key; it never changes afterwards."""
 
 
 PlanT = TypeVar("PlanT", bound=Plan, covariant=True)
@@ -33,39 +33,39 @@ AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
 @dataclass(frozen=True)
 class Job(Generic[PlanT]):
-    """One run of a mechanism that spends by a plan of its own kind."""
+    """One run of a mechanism, with its plan for spending the budget."""
 
     door: Door
     schema: Schema
     domain: Domain
     queries: QuerySet
-    """What is asked."""
+    """The workload's queries."""
     candidates: QuerySet
-    """What may be measured."""
+    """The queries that may be measured."""
     estimated_rows: int
     """The number of rows (of groups, where rows are linked): public, or measured with noise."""
     estimated_rows_sigma: float
-    """Standard deviation of that number; 0 where it is public."""
+    """Standard deviation of that number; 0 if it is public."""
     plan: PlanT
-    """How it spends its budget."""
+    """How the mechanism spends its budget."""
     progress: Callable[[int, int], None]
-    """Told how many rounds of how many are done."""
+    """Called with the number of finished rounds and the total number of rounds."""
     public: Table | None = None
     """Public rows in the private schema's codes, with the columns that both datasets have."""
     device: torch.device = CPU
-    """Where a model is fitted."""
+    """The device on which a model is fitted."""
     cache: Cache | None = None
-    """Where what was learnt from public data is kept for the next job."""
+    """Cache of results computed from public data, shared between jobs."""
     note: Callable[[Mapping[str, float]], None] = lambda found: None
-    """Told what the certificate should say about the fit: numbers that follow from outcomes alone."""
+    """Called with figures about the fit for the certificate; they depend on outcomes alone."""
 
     def with_plan(self, plan: AnyPlan) -> "Job[AnyPlan]":
-        """The same job, spending by that plan."""
+        """Return the same job with another plan."""
         return cast("Job[AnyPlan]", replace(cast(Any, self), plan=plan))
 
 
 def measure_once(job: Job[OneShot]) -> list[Measurement]:
-    """Measure every candidate, each for its share of the budget."""
+    """Measure every candidate with its share of the budget."""
     return [
         job.door.measure(block, budget=budget)
         for block, budget in zip(job.candidates.blocks, job.plan.measure, strict=True)

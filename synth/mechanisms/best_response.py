@@ -1,10 +1,10 @@
-"""The data player of the release game: the record that most of some weighted queries hold for.
+"""The data player of the release game: find the record that satisfies the largest weight of queries.
 
 Paper: Gaboardi et al. (2014), section 4; Vietri et al. (2020), section 4.
 Algorithm: an integer program with one binary variable for each code of each column.
 Departures: OR-Tools' CP-SAT instead of a commercial solver. It runs with one thread, a fixed seed and a
-limit in its own deterministic units of work, never of time, so that a resumed job finds the same
-records. How far a record may be from the best one is a public number, and reported.
+limit in its own deterministic units of work, not in seconds, so that a resumed job finds the same
+records. The gap between a record and the best one is bounded by a public number, which is reported.
 """
 
 from collections.abc import Mapping
@@ -21,18 +21,18 @@ from synth.queries import QuerySet
 from synth.queries.boxes import Box, box_of
 
 SOLVER_SEED = 0
-"""Of the solver, and of what it may choose freely. It is public: it decides nothing about privacy."""
+"""Seed of the solver and of tie-breaking. It is public; privacy does not depend on it."""
 SCALE = 1000
-"""One critic in the whole numbers of an integer program."""
+"""Weight of one critic in the integer program, which needs integer weights."""
 
 Integers = NDArray[np.int64]
 
 
 class BestResponses:
-    """Records found so far, and how close to the best they are."""
+    """The records found so far, and their gaps to the best possible ones."""
 
     def __init__(self, schema: Schema, queries: QuerySet, *, effort: float) -> None:
-        """`effort`: most work spent on one record, in the solver's deterministic units."""
+        """`effort`: limit of work on one record, in the solver's deterministic units."""
         self.rng = np.random.default_rng(SOLVER_SEED)
         self._schema = schema
         self._queries = queries
@@ -42,7 +42,7 @@ class BestResponses:
         self._gaps: list[float] = []
 
     def add(self, critics: Critics, perturbation: Mapping[str, Integers] | None = None) -> Support:
-        """Find a record of about the largest weight, of critics and of its codes; it alone."""
+        """Find a record of about the largest weight, summed over critics and codes; return it alone."""
         program = _Program(self._domain, self.rng)
         for query, weight in critics.items():
             program.add_box(box_of(self._queries, query, self._schema), SCALE * weight)
@@ -58,7 +58,7 @@ class BestResponses:
         return _support(self._domain, self._records)
 
     def report(self) -> dict[str, float]:
-        """How close the records are to the best ones, in numbers of critics."""
+        """Report the gaps between the records and the best ones, in numbers of critics."""
         return {
             "best_responses": len(self._gaps),
             "proved_best": sum(gap == 0 for gap in self._gaps),
@@ -67,7 +67,7 @@ class BestResponses:
 
 
 class _Program:
-    """One integer program. Where nothing tells codes apart, one is drawn."""
+    """One integer program. Columns that no term mentions get a random code."""
 
     def __init__(self, domain: Domain, rng: np.random.Generator) -> None:
         self._domain = domain
@@ -80,13 +80,13 @@ class _Program:
         self._weights: list[int] = []
 
     def add_box(self, box: Box, weight: int) -> None:
-        """A weight for being in a box, positive or negative."""
+        """Add a weight, positive or negative, for records inside a box."""
         conditions = {n: codes for n, codes in box.items() if len(codes) < self._domain.size_of[n]}
         if not conditions or not all(conditions.values()):
             return  # every record is inside, or none is
         literals = [self._literal(name, codes) for name, codes in conditions.items()]
         inside = self._model.new_bool_var("")
-        # The objective pushes the variable away from the side that is left open.
+        # One implication is enough: the objective pushes the variable in the other direction.
         if weight > 0:
             self._model.add_bool_and(literals).only_enforce_if(inside)
         else:
@@ -94,19 +94,19 @@ class _Program:
         self._add(inside, weight)
 
     def add_codes(self, name: str, weights: Integers) -> None:
-        """A weight for each code of a column."""
+        """Add a weight for each code of a column."""
         for code, variable in self._column(name).items():
             self._add(variable, int(weights[code]))
 
     def solve(self, effort: float) -> tuple[dict[str, int], float]:
-        """The best record found, and by how much another could exceed it."""
+        """Return the best record found, and an upper bound on how much a better one could gain."""
         self._model.maximize(cp_model.LinearExpr.weighted_sum(self._terms, self._weights))
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = SOLVER_SEED
         solver.parameters.max_deterministic_time = effort
         status = solver.solve(self._model)
-        if status == cp_model.UNKNOWN:  # out of work before the first record: any will do
+        if status == cp_model.UNKNOWN:  # the limit was reached before any record was found
             return self._record, float(np.abs(self._weights).sum())
         assert status in (cp_model.OPTIMAL, cp_model.FEASIBLE), "some record always exists"
         found = {
@@ -120,7 +120,7 @@ class _Program:
         self._weights.append(weight)
 
     def _column(self, name: str) -> dict[int, cp_model.IntVar]:
-        """Variables of a column's codes, in a random order, by which the solver breaks ties."""
+        """Return the variables of a column's codes, in a random order that breaks the solver's ties."""
         if name not in self._codes:
             order = self._rng.permutation(self._domain.size_of[name])
             self._codes[name] = {int(code): self._model.new_bool_var("") for code in order}
@@ -128,7 +128,7 @@ class _Program:
         return self._codes[name]
 
     def _literal(self, name: str, codes: range) -> cp_model.IntVar:
-        """Whether a column has one of some codes."""
+        """Return a variable that is true if the column's code is one of `codes`."""
         column = self._column(name)
         if len(codes) == 1:
             return column[codes.start]

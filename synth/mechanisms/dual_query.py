@@ -1,12 +1,12 @@
-"""DualQuery: records that answer, one by one, to queries drawn where the records before are wrong.
+"""DualQuery: each record is a best response to queries drawn where the earlier records are wrong.
 
 Paper: Gaboardi et al. (2014), Dual Query: Practical Private Query Release for High Dimensional Data;
 Liu, Vietri, Wu (2021), appendix B.
 Algorithm: in round t, draw s queries with probability proportional to exp(eta * regret of t-1 rounds),
-find the record that satisfies most of them, and add its answers to the past. The release is all records.
+find the record that satisfies most of them, and add its answers to the past. All records are released.
 Departures: zCDP prices, s eta^2 (t-1)^2 / (2 n^2) in round t; the number of rounds is fixed from the
 budget before the run, and the rate follows from the measured number of rows. It is not "the case
-alpha = 1" of Adaptive Measurements: a hedge draw looks at all past rounds, a selection at one.
+alpha = 1" of Adaptive Measurements: a hedge draw depends on all past rounds, a selection on one.
 """
 
 import numpy as np

@@ -1,14 +1,14 @@
-"""FEM: records that answer, with perturbations, to all queries selected so far.
+"""FEM: each record is a perturbed best response to all queries selected so far.
 
 Paper: Vietri, Tian, Bun, Steinke, Wu (2020), New Oracle-Efficient Algorithms for Private Synthetic Data
 Release, algorithm 1 (FEM); Liu, Vietri, Wu (2021), appendix B.
 Algorithm: the data player follows the perturbed leader: each of a round's s records is the best one for
 all critics so far plus fresh exponential noise on its codes. The exponential mechanism then selects the
-critics of the next round, queries or negations. The release is all records.
-Departures: the exponential mechanism compares the truth with all records so far, which are what is
-released, not with the s of the newest round, whose own chance error it would mostly find
-(docs/defaults.md). Selecting among queries and negations is a hedge draw that looks at one round.
-The exponential noise belongs to the search: nothing about privacy rests on it.
+critics of the next round, queries or negations. All records are released.
+Departures: the exponential mechanism compares the truth with all records so far, which are released, and
+not with the s records of the newest round, whose sampling error it would mostly select
+(docs/defaults.md). Selecting among queries and negations is a hedge draw over one round.
+The exponential noise is part of the search: privacy does not depend on it.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ def run(job: Job[Draws], spec: Fem) -> Support:
 def _respond(
     job: Job[Draws], spec: Fem, responses: BestResponses, critics: Critics
 ) -> NDArray[np.float64]:
-    """The answers of a round's records, each with a perturbation of its own."""
+    """Add a round's records, each with its own perturbation, and return their mean answers."""
     found = np.zeros(job.candidates.size)
     for _ in range(spec.samples):
         perturbation = {

@@ -1,8 +1,9 @@
-"""The query player of the release game, which all games share: it draws critics where the data are wrong.
+"""The query player, which all release games share: it draws critics where the data are wrong.
 
-Critics are the queries and their negations. Drawing one in proportion to exp(rate * regret) is the
-hedge strategy (multiplicative weights), follow-the-perturbed-leader with Gumbel noise, and the
-exponential mechanism at once: the same noise gives no regret and privacy (docs/privacy.md, section 2).
+Critics are the queries and their negations. Drawing one with probability proportional to
+exp(rate * regret) is at once the hedge strategy (multiplicative weights), follow-the-perturbed-leader
+with Gumbel noise, and the exponential mechanism: the same noise gives both no regret and privacy
+(docs/privacy.md, section 2).
 """
 
 import math
@@ -15,17 +16,17 @@ from synth.mechanisms.base import Job
 from synth.planning.spending import Draws
 
 SAFETY = 1 - 2**-18
-"""The rate is a little below what the plan pays for, so that rounding never costs a unit: neither that
-of prices nor that of copied scores (docs/privacy.md, section 2.4)."""
+"""The rate is slightly below what the plan pays for, so that rounding never costs a unit, neither the
+rounding of prices nor that of copied scores (docs/privacy.md, section 2.4)."""
 
 Critics = dict[int, int]
-"""How often each query was drawn, less how often its negation was; those that cancel are left out."""
+"""The number of draws of each query minus those of its negation; zeros are left out."""
 
 
 def draw_critics(
     job: Job[Draws], past_answers: NDArray[np.float64], *, past: int, turn: int
 ) -> Critics:
-    """Draw the critics of one turn by the regret of `past` rounds, for what the plan says."""
+    """Draw the critics of one turn by the regret of `past` rounds, at the plan's price."""
     drawn = job.door.hedge_draw(
         job.candidates,
         past_answers,
@@ -42,11 +43,11 @@ def draw_critics(
 
 
 def _rate(job: Job[Draws], price: int, past: int) -> float:
-    """The rate whose draws have that price: rho = rate^2 past^2 c^2 / (2 n_hat^2).
+    """Return the rate at which a draw costs `price`: rho = rate^2 past^2 c^2 / (2 n_hat^2).
 
-    It follows from the measured number of rows, so that the price does not: that is planned before.
+    The rate depends on the measured number of rows; the price is planned before and does not.
     """
     if past == 0:
-        return 1.0  # nothing is regretted yet: all are equally likely at any rate, and cost nothing
+        return 1.0  # no regret yet: at any rate all critics are equally likely and a draw is free
     unit = past * job.door.protection.max_rows_per_unit / job.estimated_rows
     return SAFETY * math.sqrt(2 * rho_of_units(price)) / unit

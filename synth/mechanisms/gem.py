@@ -1,12 +1,12 @@
-"""GEM: a generator network, trained in rounds on the queries it answers worst.
+"""GEM: a generator network, trained in rounds on the queries that it answers worst.
 
 Paper: Liu, Vietri, Wu (2021), section 2.2, appendix D, algorithms 3 and 4.
 Algorithm: a network turns fixed noise vectors into product distributions; each round selects what
 their mixture answers worst, measures it and trains on all measurements so far.
 Departures: whole marginals are selected by default; one-way marginals are measured before the first
 round; the default loss is that of synth/mechanisms/projection.py. With `loss: absolute` it is the
-paper's, with its threshold gamma: half of a moving average of the largest errors of what was
-selected, computed from noisy measurements (the authors' code looks at true ones).
+paper's, with its threshold gamma: half of a moving average of the largest errors on the selected
+queries, computed from noisy measurements (the authors' code uses the true errors).
 """
 
 from collections.abc import Collection, Sequence
@@ -36,7 +36,7 @@ def run(job: Job[Rounds], spec: GenerativeSpec) -> ProductMixture:
 
 
 def new_network(job: Job[Rounds], spec: GenerativeSpec) -> GeneratorNetwork:
-    """A network that has learnt nothing yet."""
+    """Return an untrained network."""
     return GeneratorNetwork(job.domain, spec.components, latent=spec.latent, hidden=spec.hidden)
 
 
@@ -59,7 +59,7 @@ class GenerativeLearner(MixtureLearner):
         self._average: dict[str, torch.Tensor] | None = None
 
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
-        """Algorithm 4, then the moving average of the second half of the rounds."""
+        """Run algorithm 4; in the second half of the rounds, update the moving average."""
         self._note_largest_error(newest)
         super().update(measurements, newest)
         self._round += 1
@@ -67,20 +67,20 @@ class GenerativeLearner(MixtureLearner):
             self._add_to_average()
 
     def released(self) -> ProductMixture:
-        """The network's mixture, of its last or its average weights."""
+        """Return the mixture for the averaged weights, or for the last ones if none were averaged."""
         if self._average is not None:
             self.generator.load_state_dict(self._average)
         return self.generator.released()
 
     def objective(self, measured: FitTargets) -> Objective:
-        """Ours, or the paper's."""
+        """Return our objective or the paper's, as the spec says."""
         if self._spec.loss == "squared":
             return super().objective(measured)
         assert self._largest_error is not None
         return AboveThreshold(measured, gamma=self._largest_error / 2)
 
     def _note_largest_error(self, newest: Sequence[Measurement]) -> None:
-        """Appendix D.3, from the noisy measurements of what was selected."""
+        """Update the moving average of the largest error (appendix D.3) from noisy measurements."""
         measured = FitTargets.of(newest, self.rows, self.device)
         with torch.no_grad():
             error = (measured.answers(self.generator.fitted()) - measured.values).abs().max().item()

@@ -1,10 +1,10 @@
-"""GEM-Pub: a generator network that is pretrained on public data.
+"""GEM-Pub: a generator network pretrained on public data.
 
 Paper: Liu, Vietri, Wu (2021), Iterative Methods for Private Synthetic Data, appendix E.
-Algorithm: train the network on the public rows' answers to the workload, without privacy, since they
-are public; then run GEM from there. Public data that lack columns teach what they have.
-Departures: those of `gem`; a public answer counts as close as its own sampling error, so that
-training stops where it would learn the accidents of the public rows.
+Algorithm: train the network on the public rows' answers to the workload, without noise, since they
+are public; then run GEM from there. Public data may lack columns; the network learns those that exist.
+Departures: those of `gem`; each public answer is fitted only to within its own sampling error, so that
+training does not fit sampling noise of the public rows.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from synth.table import Table
 
 
 def run(job: Job[Rounds], spec: GemPub) -> ProductMixture:
-    """Learn the public rows, then what they get wrong about the private ones."""
+    """Train on the public rows, then run GEM on the private ones."""
     assert job.public is not None
     network = pretrained(job, spec, job.public)
     learner = GenerativeLearner(network, job, spec, known=Domain.of(job.public.schema).names)
@@ -42,7 +42,7 @@ def run(job: Job[Rounds], spec: GemPub) -> ProductMixture:
 
 
 def pretrained(job: Job[Rounds], spec: GemPub, table: Table) -> GeneratorNetwork:
-    """A network that knows the public rows, from the cache where it was trained before."""
+    """Return a network trained on the public rows, from the cache if it was trained before."""
     network = new_network(job, spec).to(job.device)
     public = Support.of(table)
     lessons = _lessons(job, public)
@@ -65,9 +65,9 @@ def pretrained(job: Job[Rounds], spec: GemPub, table: Table) -> GeneratorNetwork
 
 
 def _lessons(job: Job[Rounds], public: Support) -> list[list[QuerySet]]:
-    """What the public rows can teach: first what may be measured, which is small; then what is asked.
+    """Return the queries to pretrain on: first the candidates, which are few; then the workload.
 
-    A lesson is given in batches, each a fair sample of the whole, or the last would be what is kept.
+    Each lesson is split into random batches; otherwise the network would favour the last batch.
     """
     known = public.domain.size_of.keys()
     lessons = []
@@ -80,7 +80,7 @@ def _lessons(job: Job[Rounds], public: Support) -> list[list[QuerySet]]:
 
 
 def _train(network: GeneratorNetwork, spec: GemPub, batches: Sequence[FitTargets]) -> None:
-    """Go round the batches until all are met, or the steps are used up."""
+    """Cycle through the batches until all are met or the steps are used up."""
     optimiser = new_optimiser(network, spec.learning_rate)
     met = 0
     for _, measured in zip(range(spec.pretraining_steps), cycle(batches), strict=False):
@@ -93,7 +93,7 @@ def _train(network: GeneratorNetwork, spec: GemPub, batches: Sequence[FitTargets
 
 
 def _one_way_shares(public: Support, domain: Domain) -> torch.Tensor:
-    """The share of every code among the public rows, none of them zero; uniform where they lack it."""
+    """Return the nonzero share of every code among the public rows; uniform for columns they lack."""
     shares = [
         public.marginal([name]) + 1e-4 if name in public.codes else torch.ones(size)
         for name, size in zip(domain.names, domain.sizes, strict=True)
@@ -102,7 +102,7 @@ def _one_way_shares(public: Support, domain: Domain) -> torch.Tensor:
 
 
 def _measured(queries: QuerySet, public: Support, rows: int, device: torch.device) -> FitTargets:
-    """Public answers with the sampling error of a number of rows drawn at random."""
+    """Return the public answers with the sampling error of `rows` random rows."""
     shares = queries.on_support(public).numpy()
     noise = np.sqrt(np.maximum(shares * (1 - shares), 1 / rows) / rows)
     return FitTargets(queries, shares, noise, device)
@@ -116,7 +116,7 @@ def _key(
     *,
     rows: int,
 ) -> str:
-    """Everything that decides what is learnt: the rows, what is asked, and how it is trained."""
+    """Hash everything that determines the result: the rows, the queries and the training settings."""
     digest = hashlib.sha256()
     settings = [
         *(spec.pretraining_steps, spec.learning_rate, spec.components, spec.latent, spec.hidden),

@@ -1,4 +1,4 @@
-"""Generative network: fit a generator to marginals that were measured once.
+"""Generative network: fit a generator to marginals that are measured once.
 
 Paper: Liu, Tang, Vietri, Wu (2023), appendix B.4 (GN); the network of Liu, Vietri, Wu (2021).
 Algorithm: as relaxed projection, but the mixture's probabilities are a network's output.

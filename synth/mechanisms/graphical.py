@@ -1,4 +1,4 @@
-"""Fitting a graphical model to measurements, within a number of cells: what pgm_em and aim share."""
+"""Fitting a graphical model to measurements, within a limit of cells; shared by pgm_em and aim."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ class GraphicalLearner:
     """A graphical model that is fitted to all measurements, starting from the last fit."""
 
     def __init__(self, job: Job[Plan], *, steps: int) -> None:
-        """Of the attributes that are asked about or measured."""
+        """Start with a uniform model of all attributes in the workload and the candidates."""
         names = (*job.queries.attributes, *job.candidates.attributes)
         self.model = GraphicalModel(job.domain.project(names), {})
         self._rows = job.estimated_rows
@@ -45,9 +45,9 @@ class GraphicalLearner:
         self.model = GraphicalModel(self.model.domain, potentials)
 
     def with_room(self, candidates: QuerySet, *, max_cells: int) -> QuerySet:
-        """Those with any one of which the model stays within so many cells.
+        """Return the candidates that can each be added without exceeding `max_cells`.
 
-        Follows from what was measured so far, not from the outcomes' values.
+        Depends on what was measured so far, not on the measured values.
         """
         return QuerySet(g for g in candidates.blocks if self._has_room(g.attributes, max_cells))
 

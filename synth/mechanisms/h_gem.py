@@ -1,11 +1,11 @@
-"""H-GEM: a generator network of whole groups, trained in rounds on the queries it answers worst.
+"""H-GEM: a generator network of whole groups, trained in rounds on the queries that it answers worst.
 
 Paper: Liu, Wu (2022), section 4.2 and appendix A.2.2, algorithms 3 and 4.
-Algorithm: GEM (synth/mechanisms/gem.py), whose network puts out, for every noise vector, product
+Algorithm: GEM (synth/mechanisms/gem.py). For every noise vector, the network outputs product
 distributions of a group's size, of its columns, and of one individual for each place.
 Departures: those of GEM. The paper's noise protects one person's own columns; ours follows from the
 unit (docs/privacy.md, section 3). Counts are measured, and ratios to the number of individuals are
-formed afterwards; that number, the sizes and all single columns are measured before the first round.
+computed afterwards; that number, the sizes and all single columns are measured before the first round.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ from synth.planning.spending import Rounds
 
 
 class GroupLearner(GenerativeLearner):
-    """Public counts are met closely, and steps stumble over them: a fit must not end just there."""
+    """A learner that returns to its best step: fitting public counts tightly makes the loss unstable."""
 
     ends_at_best = True
 

@@ -1,13 +1,13 @@
-"""H-MWEM: multiplicative weights over every kind of group.
+"""H-MWEM: multiplicative weights over all kinds of groups.
 
 Paper: Liu, Wu (2022), section 4.1 and appendix A.2.1, algorithms 1 and 2.
 Algorithm: A(x) <- A(x) exp(q(x) (m_q - q(A)) / 2), normalised, for each measured query q, with q
 divided by M where a group of M individuals may count M times.
 Departures: those of `mwem`. A kind of group is its columns and the multiset of its individuals: no
-query tells sequences of the same individuals apart, and there are far fewer multisets. All sizes
-start equally often. One step updates all cells of a table; a group may be in several of them, and
-instead of dividing by M the step follows from how much the groups differ. Counts are measured and
-compared per group; ratios to the number of individuals are formed afterwards.
+query distinguishes orders of the same individuals, and there are far fewer multisets. At the start, all
+sizes have equal weight. One step updates all cells of a table; a group may be in several of them, and
+instead of dividing by M, the step size follows from the variance between groups. Counts are measured and
+compared per group; ratios to the number of individuals are computed afterwards.
 """
 
 import torch
@@ -23,14 +23,14 @@ from synth.queries import GroupSizeQueries, HierarchicalQueries
 
 
 def run(job: Job[Rounds], spec: HierarchicalMwem) -> GroupTypes:
-    """Learn weights of kinds of groups over the columns that are asked about or measured."""
+    """Learn weights of kinds of groups over all columns in the workload and the candidates."""
     used = {*job.queries.attributes, *job.candidates.attributes}
     start = GroupTypes.uniform(as_linked(job.schema), used)
     return mwem.run_rounds(job, spec, GroupWeights(start, spec, job.estimated_rows))
 
 
 class GroupWeights(mwem.Reweighting[GroupTypes]):
-    """Weights of kinds of groups, which may be in several cells of a table."""
+    """Weights of kinds of groups; a group may be in several cells of a table."""
 
     def step(self, target: Target) -> bool:
         """Algorithm 2, on all measured cells of a table at once."""
@@ -42,7 +42,7 @@ class GroupWeights(mwem.Reweighting[GroupTypes]):
             assert isinstance(block, GroupSizeQueries)
             of_groups, membership = (), model.size_membership()
         answers = membership.total(model.summed(of_groups)).T
-        # No answer is off by more than a group can count, however large the noise.
+        # No error exceeds the largest count of one group, however large the noise is.
         error = (target.values.view_as(answers) - answers).clamp(-membership.most, membership.most)
         error = error.where(target.measured.view_as(answers), 0.0)
         if not (error.abs() > target.noise.view_as(answers)).any():
@@ -53,10 +53,11 @@ class GroupWeights(mwem.Reweighting[GroupTypes]):
 
 
 def _step(error: torch.Tensor, variance: torch.Tensor, pull: torch.Tensor) -> torch.Tensor:
-    """How far to go: A(x) <- A(x) exp(step pull(x)), where pull(x) = sum of q(x) (m_q - q(A)).
+    """The step size of A(x) <- A(x) exp(step pull(x)), where pull(x) = sum of q(x) (m_q - q(A)).
 
-    To second order a step lowers the relative entropy to whatever fits by step |error|^2 - step^2
-    variance / 2. Half of the best step, and no weight by more than a factor of e, is a gain surely.
+    To second order, a step reduces the relative entropy to any distribution that fits by
+    step |error|^2 - step^2 variance / 2. Half of the optimal step, limited so that no weight changes by
+    more than a factor of e, always improves the fit.
     """
     best = error.square().sum() / variance.clamp(min=torch.finfo(variance.dtype).tiny)
     return torch.minimum(best / 2, 1 / pull.abs().max())

@@ -5,7 +5,7 @@ Algorithm: D(x) <- D(x) exp((a_q - q(D)) q(x) / 2), normalised, for each measure
 measurements, several passes over all of them in every round; the last or the average distribution.
 Departures: the sign in B.2 and B.3 is wrong (weight must grow where the measurement exceeds the
 model); the cells of a marginal are disjoint, so one step updates all of them at once; a measurement
-that the model meets within its noise is left alone.
+that the model meets within its noise causes no update.
 """
 
 from abc import ABC, abstractmethod
@@ -31,20 +31,20 @@ AnyWeights = TypeVar("AnyWeights", Histogram, Support, GroupTypes)
 
 
 def run(job: Job[Rounds], spec: Mwem) -> Histogram:
-    """Learn a histogram over the attributes that are asked about or measured."""
+    """Learn a histogram over all attributes in the workload and the candidates."""
     used = (*job.queries.attributes, *job.candidates.attributes)
     return learn(job, spec, Histogram.uniform(job.domain.project(used)))
 
 
 def learn(job: Job[Rounds], spec: MultiplicativeWeightsSpec, start: Weights) -> Weights:
-    """Reweight a distribution, of whichever kind, round by round; the last or the average one."""
+    """Reweight a distribution of either kind in rounds; return the last or the average one."""
     return run_rounds(job, spec, MultiplicativeWeights(start, spec, job.estimated_rows))
 
 
 def run_rounds(
     job: Job[Rounds], spec: MultiplicativeWeightsSpec, learner: "Reweighting[AnyWeights]"
 ) -> AnyWeights:
-    """The learner's distribution after all rounds; the last or the average one."""
+    """Run all rounds; return the learner's last or average distribution."""
     adaptive_measurements(job, spec, learner)
     return learner.average() if spec.output == "average" else learner.distribution
 
@@ -66,7 +66,7 @@ class Reweighting(ABC, Generic[AnyWeights]):
         return self.distribution.answer(queries).values
 
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
-        """Go over the measurements, all or the newest, and reweight."""
+        """Reweight by all measurements, or by the newest ones if the spec says so."""
         wanted = targets(measurements if self._spec.past_measurements else newest, self._rows)
         sweep(wanted, self.step, passes=self._spec.passes)
         self._sum += self.distribution.weights
@@ -78,18 +78,18 @@ class Reweighting(ABC, Generic[AnyWeights]):
 
     @abstractmethod
     def step(self, target: Target) -> bool:
-        """Bring the answers closer to one target; tell whether they were farther off than its noise."""
+        """Move the answers towards one target; return whether they were off by more than its noise."""
 
 
 class MultiplicativeWeights(Reweighting[Weights]):
-    """Of distributions in which a row is in one cell of a marginal."""
+    """Multiplicative weights for distributions in which each row is in one cell of a marginal."""
 
     def step(self, target: Target) -> bool:
         """Equation (3) of appendix B.3, with the sign corrected, on all measured cells at once."""
         answers = self.distribution.marginal(target.attributes).flatten()
-        # No factor moves a cell without weight, which a support has where it has no row.
+        # Factors cannot change a cell of weight zero; a support has such cells where it has no row.
         movable = target.measured & (answers > 0)
-        # No fraction is off by more than one, however large the noise.
+        # No error of a fraction exceeds one, however large the noise is.
         error = (target.values - answers).clamp(-1, 1).where(movable, 0.0)
         if not (error.abs() > target.noise).any():
             return False

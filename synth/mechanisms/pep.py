@@ -3,9 +3,9 @@
 Paper: Liu, Vietri, Wu (2021), section 2.1, algorithm 2 (exponential weights projection).
 Algorithm: while some answer is farther than gamma from its measurement, project onto it: scale the
 query's cells by a/q(D) and all others by (1-a)/(1-q(D)).
-Departures: the violated cells of a marginal are disjoint, so one step projects on all of them (for
-one cell it is the paper's step); every step leaves a distribution; measurements are kept away from 0
-and 1; the loop is bounded; gamma follows each measurement's own noise.
+Departures: the violated cells of a marginal are disjoint, so one step projects onto all of them (for
+one cell it is the paper's step); every step results in a distribution; measurements are clamped away
+from 0 and 1; the loop is bounded; gamma follows each measurement's own noise.
 """
 
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ Weights = TypeVar("Weights", Histogram, Support)
 
 
 def run(job: Job[Rounds], spec: Pep) -> Histogram:
-    """Learn a histogram over the attributes that are asked about or measured."""
+    """Learn a histogram over all attributes in the workload and the candidates."""
     used = (*job.queries.attributes, *job.candidates.attributes)
     return learn(job, spec, Histogram.uniform(job.domain.project(used)))
 
 
 def learn(job: Job[Rounds], spec: EntropyProjectionSpec, start: Weights) -> Weights:
-    """Project a distribution, of whichever kind, onto more measurements in every round."""
+    """Project a distribution of either kind onto all measurements so far, in every round."""
     learner = EntropyProjection(start, spec, job.estimated_rows)
     adaptive_measurements(job, spec, learner)
     return learner.distribution
@@ -57,6 +57,6 @@ class EntropyProjection(Generic[Weights]):
         sweep(targets(measurements, self._rows), self._project, passes=self._spec.passes)
 
     def _project(self, target: Target) -> bool:
-        """Project on the violated cells of one marginal; tell whether there were any."""
+        """Project onto the violated cells of one marginal; return whether there were any."""
         gamma = self._spec.tolerance * target.noise
         return project_onto(self.distribution, target.attributes, target.values, gamma)

@@ -1,8 +1,8 @@
-"""PEP-Pub: entropy projection on the rows of a public dataset.
+"""PEP-Pub: entropy projection over the rows of a public dataset.
 
 Paper: Liu, Vietri, Wu (2021), Iterative Methods for Private Synthetic Data, appendix E.
-Algorithm: PEP, but the distribution lives on the distinct public rows and starts from theirs: the
-closest distribution to the public one, in relative entropy, that fits all measurements.
+Algorithm: PEP over the distinct public rows, starting from their distribution. It finds the closest
+distribution to the public one, in relative entropy, that fits all measurements.
 Departures: those of `pep`.
 """
 

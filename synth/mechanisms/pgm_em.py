@@ -1,12 +1,12 @@
-"""PGM+EM: a graphical model, fitted in rounds to the queries it answers worst.
+"""PGM+EM: a graphical model, fitted in rounds to the queries that it answers worst.
 
 Paper: McKenna, Sheldon, Miklau (2019), Graphical-model based estimation and inference for
 differential privacy; Liu, Tang, Vietri, Wu (2023), section 5.3 (PGM+EM).
 Algorithm: each round selects the marginal that the model answers worst, measures it, and finds the
 distribution of largest entropy that fits all measurements so far (synth/graphical/estimation.py).
-Departures: a marginal with which the model would have more than `max_cells` cells is no candidate,
+Departures: a marginal with which the model would have more than `max_cells` cells is not a candidate,
 so the size is bounded before anything is built; one-way marginals are measured before the first
-round, and pairs are selected from by default (docs/defaults.md).
+round; by default the candidates are pairs (docs/defaults.md).
 """
 
 from scrim.spec.mechanism import PgmEm
@@ -19,7 +19,7 @@ from synth.queries import QuerySet
 
 
 def run(job: Job[Rounds], spec: PgmEm) -> GraphicalModel:
-    """Learn a graphical model of the attributes that are asked about or measured."""
+    """Learn a graphical model of all attributes in the workload and the candidates."""
     learner = GraphicalLearner(job, steps=spec.steps)
 
     def admit(candidates: QuerySet) -> QuerySet:

@@ -1,8 +1,8 @@
-"""PMW-Pub: multiplicative weights on the rows of a public dataset.
+"""PMW-Pub: multiplicative weights over the rows of a public dataset.
 
 Paper: Liu et al. (2021), Leveraging Public Data for Practical Private Query Release, algorithm 1.
-Algorithm: MWEM, but the distribution lives on the distinct public rows and starts from theirs.
-Departures: those of `mwem`; and queries are selected by the exponential mechanism alone, because
+Algorithm: MWEM over the distinct public rows, starting from their distribution.
+Departures: those of `mwem`; also, queries are selected only by the exponential mechanism, because
 permute-and-flip costs up to four times as much under zCDP.
 """
 

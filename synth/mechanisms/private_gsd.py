@@ -2,10 +2,10 @@
 
 Paper: Liu, Tang, Vietri, Wu (2023), Generating private synthetic data with genetic algorithms, section
 4, algorithms 1 and 2, appendix D.
-Algorithm: measure everything once, or in each round what the rows answer worst; then change one cell
-after another, to random values and to those of other rows, wherever that brings the counts closer.
+Algorithm: measure everything once, or in each round what the rows answer worst; then change single
+cells, to random values or to values of other rows, wherever that brings the counts closer.
 Departures: those of the search (synth/genetic/search.py). Every round fits all measurements so far
-(algorithm 2 as printed fits those of the round alone) and goes on from the rows of the one before.
+(algorithm 2 as printed fits only those of the round) and starts from the rows of the previous round.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def run(job: Job[OneShot | Rounds], spec: PrivateGsd) -> Rows:
 
 
 class RowsLearner:
-    """The search, as the adaptive loop sees it."""
+    """The search as a learner for the adaptive loop."""
 
     def __init__(self, job: Job[OneShot | Rounds], spec: PrivateGsd) -> None:
         self._schema = job.schema
@@ -57,7 +57,7 @@ class RowsLearner:
         )
 
     def answer(self, queries: QuerySet) -> Floats:
-        """The answers of the rows, which are exact."""
+        """Return the exact answers of the rows."""
         return self.released().answer(queries).values
 
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
@@ -65,16 +65,16 @@ class RowsLearner:
         self.fit(measurements)
 
     def fit(self, measurements: Sequence[Measurement], report: Report = ignore) -> None:
-        """Let the rows evolve towards the measurements."""
+        """Search for rows that fit the measurements."""
         self._search.fit(*combine(measurements, self._rows), report)
 
     def released(self) -> Rows:
-        """The rows in the declared types."""
+        """Return the rows in the declared types."""
         return Rows(self._schema, store_numbers(self._schema, self._search.rows))
 
 
 def combine(measurements: Sequence[Measurement], rows: int) -> tuple[QuerySet, Floats, Floats]:
-    """All measurements of each query as one, by their precision: queries, fractions and their noise.
+    """Average each query's measurements, weighted by precision: queries, fractions and their noise.
 
     The noise is infinite for queries of a block that were never measured.
     """

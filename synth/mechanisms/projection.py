@@ -1,10 +1,10 @@
-"""Fitting a mixture of products to measurements: what the product family shares.
+"""Fitting a mixture of products to measurements; shared by all mechanisms that release mixtures.
 
-Two objectives. `NoiseBand` is ours: squared residuals in units of each measurement's noise, beyond a
-band of one standard deviation, until the rest is no larger than noise alone would leave (the
-discrepancy principle): stopping earlier leaves large errors, going further fits noise.
+There are two objectives. `NoiseBand` is ours: squared residuals in units of each measurement's noise,
+in excess of a band of one standard deviation, until they are no larger than noise alone would leave them
+(the discrepancy principle). Stopping earlier leaves large errors; going further fits noise.
 `AboveThreshold` is GEM's (Liu, Vietri, Wu 2021, algorithm 4): the mean absolute error of the queries
-that are off by more than gamma, until there are none.
+that are off by gamma or more, until there are none.
 """
 
 import math
@@ -29,24 +29,24 @@ from synth.queries import QueryBlock, QuerySet, Single
 
 STEPS_PER_REPORT = 50
 BAND = 1.0
-"""Residuals within one standard deviation are what the truth leaves, too: they pull at nothing."""
+"""Residuals within this many standard deviations have no loss: the truth leaves such residuals too."""
 LOSS_OF_THE_TRUTH = 0.1507
 """The mean of max(|x| - BAND, 0)^2 for standard normal x."""
 PUBLIC_WEIGHT = 3.0
-"""How many times as closely as the least noisy measurement a public count is met."""
+"""A public count is fitted this many times as closely as the least noisy measurement."""
 VISIBLE_IN_A_FIT = 1.5
-"""A cell whose value is beyond this many standard deviations is taken for more than noise."""
+"""A cell whose value exceeds this many standard deviations is treated as more than noise."""
 
 
 class Objective(Protocol):
-    """What a fit makes small."""
+    """The quantity that a fit minimises."""
 
     def loss(self, answers: torch.Tensor) -> torch.Tensor | None:
-        """The loss of a mixture's answers; None when the fit is close enough."""
+        """Return the loss of a mixture's answers; None when the fit is close enough."""
 
 
 class FitTargets:
-    """What a generator is fitted to: queries, their values, and how noisy each value is."""
+    """The targets of a fit: queries, their values, and the noise of each value."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class FitTargets:
         device: torch.device,
         picked: torch.Tensor | None = None,
     ) -> None:
-        """Fractions of the rows; `picked` are the queries that have a value, where not all do."""
+        """Values are fractions of the rows; `picked` are the queries with a value, if not all have one."""
         self._queries = queries
         self._picked = None if picked is None else picked.to(device)
         self.values = torch.as_tensor(values, dtype=torch.float32, device=device)
@@ -64,7 +64,7 @@ class FitTargets:
 
     @classmethod
     def of(cls, measurements: Sequence[Measurement], rows: int, device: torch.device) -> Self:
-        """Measurements of the private rows; repeated ones averaged."""
+        """Build targets from measurements of the private rows; repeated ones are averaged."""
         averaged, queries = _without_the_unmeasured(merge_repeated(measurements))
         picked = _positions(queries, averaged)
         is_whole = torch.equal(picked, torch.arange(queries.size))
@@ -76,11 +76,11 @@ class FitTargets:
         return cls(queries, values, noise, device, None if is_whole else picked)
 
     def answers(self, mixture: ProductMixture) -> torch.Tensor:
-        """The mixture's answers to what was measured."""
+        """Return the mixture's answers to the measured queries."""
         return self._pick(self._queries.on_product(mixture))
 
     def on_relaxed(self, rows: RelaxedRows) -> torch.Tensor:
-        """The answers of rows with soft edges to what was measured."""
+        """Return the relaxed rows' answers to the measured queries."""
         return self._pick(self._queries.on_relaxed(rows))
 
     def _pick(self, answers: torch.Tensor) -> torch.Tensor:
@@ -91,17 +91,17 @@ class NoiseBand:
     """Squared residuals beyond a band of one standard deviation."""
 
     def __init__(self, measured: FitTargets, stiffness: float = 1.0) -> None:
-        """`stiffness`: how much of the noise a generator leaves when it has learnt all it can."""
+        """`stiffness`: share of the measurement noise that a fully fitted generator leaves unfitted."""
         self._measured = measured
-        # A fit bends towards the noise, once for every cell that it can see: by so much its loss is
-        # below the truth's when it has learnt as much as there is to learn.
+        # A fit also follows the noise of every visible cell. So when there is nothing left to learn, its
+        # loss is below the truth's by the share of visible cells.
         visible = (measured.values > VISIBLE_IN_A_FIT * measured.noise).float().mean().item()
         self._enough = stiffness * (1 - visible) * LOSS_OF_THE_TRUTH
         # The largest of m standard normal values is rarely beyond this.
         self._largest = NormalDist().inv_cdf(1 - 0.005 / len(measured.values))
 
     def loss(self, answers: torch.Tensor) -> torch.Tensor | None:
-        """None as soon as the truth itself would be no closer, in the mean and at the worst cell."""
+        """Return None once the fit is as close as the truth would be, on average and at the worst cell."""
         residuals = ((answers - self._measured.values) / self._measured.noise).abs()
         loss = (residuals - BAND).relu().square().mean()
         if loss.item() <= self._enough and residuals.max().item() <= self._largest:
@@ -110,14 +110,14 @@ class NoiseBand:
 
 
 class AboveThreshold:
-    """Absolute errors of the queries that are off by more than gamma."""
+    """Mean absolute error of the queries that are off by gamma or more."""
 
     def __init__(self, measured: FitTargets, gamma: float) -> None:
         self._measured = measured
         self._gamma = gamma
 
     def loss(self, answers: torch.Tensor) -> torch.Tensor | None:
-        """None when no query is off by gamma."""
+        """Return the mean of the large errors; None if no query is off by gamma or more."""
         errors = (answers - self._measured.values).abs()
         far = errors.detach() >= self._gamma
         count = int(far.sum())
@@ -125,10 +125,10 @@ class AboveThreshold:
 
 
 class MixtureLearner:
-    """A generator, and the optimiser that brings it closer to the measurements."""
+    """A generator, and the optimiser that fits it to the measurements."""
 
     ends_at_best: ClassVar[bool] = False
-    """Whether a fit that uses up its steps goes back to the best of them."""
+    """Whether a fit that uses up its steps returns to the weights of its best step."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class MixtureLearner:
         *,
         known: Collection[str] = (),
     ) -> None:
-        """`known`: attributes of which the generator knows something already, and keeps it."""
+        """`known`: attributes that the generator was pretrained on; their start is not overwritten."""
         self.generator = generator.to(job.device)
         self.rows = job.estimated_rows
         self.device = job.device
@@ -158,7 +158,7 @@ class MixtureLearner:
         self.fit(measurements)
 
     def objective(self, measured: FitTargets) -> Objective:
-        """What a fit makes small."""
+        """Return the objective of a fit."""
         return NoiseBand(measured, self.generator.stiffness)
 
     def fit(
@@ -200,25 +200,25 @@ class Best:
         self._weights: dict[str, torch.Tensor] = {}
 
     def note(self, loss: float) -> None:
-        """Remember the present weights, if they are better than all before."""
+        """Save the current weights if their loss is the smallest so far."""
         if loss < self._loss:
             self._loss = loss
             state = self._generator.state_dict()
             self._weights = {name: weight.clone() for name, weight in state.items()}
 
     def end(self, loss: float) -> None:
-        """Go back to the best weights, unless the present ones are."""
+        """Restore the best weights if the current loss is larger than theirs."""
         if loss > self._loss:
             self._generator.load_state_dict(self._weights)
 
 
 def new_optimiser(generator: Generator, learning_rate: float) -> torch.optim.Optimizer:
-    """Adam with a short memory of squared gradients: it stumbles less where the loss is steep."""
+    """Return Adam with a short memory of squared gradients, which is more stable on a steep loss."""
     return torch.optim.Adam(generator.parameters(), lr=learning_rate, betas=(0.9, 0.99))
 
 
 def descend(generator: Generator, optimiser: torch.optim.Optimizer, loss: torch.Tensor) -> None:
-    """One step."""
+    """Take one step."""
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
@@ -228,7 +228,7 @@ def descend(generator: Generator, optimiser: torch.optim.Optimizer, loss: torch.
 def project_once(
     job: Job[OneShot], spec: OneShotMixtureSpec, generator: Generator
 ) -> ProductMixture:
-    """Measure every candidate once, then fit the generator to all of it."""
+    """Measure every candidate once, then fit the generator to all measurements."""
     MixtureLearner(generator, job, spec).fit(measure_once(job), report=job.progress)
     return generator.released()
 
@@ -236,9 +236,9 @@ def project_once(
 def one_way_shares(
     measurements: Sequence[Measurement], domain: Domain, *, known: Collection[str] = ()
 ) -> torch.Tensor:
-    """The share of every code according to the least noisy marginal that tells it; none is zero.
+    """Return the nonzero share of every code, from the least noisy marginal that contains its column.
 
-    Attributes that are known already have none (nan).
+    The shares of `known` attributes are nan.
     """
     shares = [
         np.full(size, np.nan) if name in known else _shares_of(name, size, measurements)
@@ -261,10 +261,10 @@ def _shares_of(name: str, size: int, measurements: Sequence[Measurement]) -> NDA
 
 
 def _least_noise(measurements: Sequence[Measurement]) -> float:
-    """How closely public counts, which have no noise, are met.
+    """Return the noise scale that is assumed for public counts, which have no noise.
 
-    Several times as closely as the least noisy measurement; if much more, a fit would look at nothing
-    else. Almost exactly, where all are public.
+    It is a fraction of the smallest measured noise; much less would let public counts dominate the fit.
+    If all counts are public, they are fitted almost exactly.
     """
     noisy = [measurement.sigma for measurement in measurements if measurement.sigma > 0]
     return min(noisy) / PUBLIC_WEIGHT if noisy else EXACT
@@ -273,7 +273,7 @@ def _least_noise(measurements: Sequence[Measurement]) -> float:
 def _without_the_unmeasured(
     measurements: Sequence[Measurement],
 ) -> tuple[list[Measurement], QuerySet]:
-    """Blocks of which single queries were measured are cut down to these, where they can be."""
+    """Reduce blocks of which only single queries were measured to those queries, if the block allows it."""
     singles: dict[QueryBlock, list[int]] = {}
     for measurement in measurements:
         query = measurement.query
@@ -290,7 +290,7 @@ def _without_the_unmeasured(
 
 
 def _positions(queries: QuerySet, measurements: Sequence[Measurement]) -> torch.Tensor:
-    """Where each measured value is among all answers of the blocks it belongs to."""
+    """Return the position of each measured value among the answers of all blocks."""
     start = dict(zip(queries.blocks, queries.offsets, strict=False))
     return torch.as_tensor(
         np.concatenate(

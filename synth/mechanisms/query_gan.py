@@ -1,15 +1,15 @@
-"""QueryGAN: generators that learn from critics alone, and whose mixture is released.
+"""QueryGAN: generators are trained only on critics, and their mixture is released.
 
 Paper: the thesis on QueryGAN, algorithm 3.
-Algorithm: in round t, draw critics where the mixture of the generators so far is wrong, and let the
-generator take steps of gradient descent on the game's value for them. The release is the mixture of all
-generators; its accuracy comes from certify.
+Algorithm: in round t, draw critics where the mixture of the generators so far is wrong, and take steps of
+gradient descent on the game's value for them. The mixture of all generators is released; `certify`
+measures its accuracy.
 Departures: the thesis's private oracle ODO-1 is not private (docs/privacy.md, section 6). Here the
 discriminators are finite, public and closed under negation: the queries, each an exact unit of one layer
 (synth/queries/boxes.py), drawn by hedge, or selected and measured (`critic: measured`). The generator's
-loss has no private term: the true answer to a drawn critic is a constant in it, and left out. Generators
-are tables of logits, moved by plain gradients, as online gradient descent does. Of each generator a few
-components are kept by a public rule, and the critics judge what is kept, which is what is released.
+loss has no private term: the true answer to a drawn critic is a constant and is left out. Generators
+are tables of logits, updated by plain online gradient descent. A public rule keeps a few components of
+each generator; the critics are drawn against the kept components, which are released.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def run(job: Job[Draws | Rounds], spec: QueryGan) -> ProductMixture:
 
 
 def play_against_draws(job: Job[Draws], player: "GeneratorPlayer") -> None:
-    """Rounds of drawing critics and learning from them."""
+    """Play all rounds: draw critics and train on them."""
     rounds = len(job.plan.prices)
     past_answers = np.zeros(job.candidates.size)
     for past in range(rounds):
@@ -56,20 +56,20 @@ def play_against_draws(job: Job[Draws], player: "GeneratorPlayer") -> None:
 
 
 class GeneratorPlayer:
-    """The data player: its generator now, and what is kept of all of them."""
+    """The data player: its current generator, and the components kept from all generators."""
 
     def __init__(self, job: Job[Plan], spec: QueryGan, *, turns: int) -> None:
         self._job = job
         self._steps = spec.steps
         self._table = SoftmaxTable(job.domain, spec.components).to(job.device)
-        # The loss is a mean over components, so that each has its share of the gradient.
+        # The loss is a mean over components, so the rate is multiplied by their number.
         rate = spec.learning_rate * spec.components
         self._optimiser = torch.optim.SGD(self._table.parameters(), lr=rate)
         self._kept_each = max(1, min(spec.components, KEPT_COMPONENTS // turns))
         self._kept: list[torch.Tensor] = []
 
     def learn_from_draws(self, critics: Critics, *, drawn: int) -> NDArray[np.float64]:
-        """Take steps on the critics of a round, then a turn; the answers of the new generator."""
+        """Train on a round's critics, keep new components, and return their answers."""
         if critics:
             value = _Value(self._job, critics, drawn=drawn)
             for _ in range(self._steps):
@@ -77,17 +77,17 @@ class GeneratorPlayer:
         return self._take_turn().answer(self._job.candidates).values
 
     def answer(self, queries: QuerySet) -> NDArray[np.float64]:
-        """The answers of the mixture so far; before the first turn, of the generator as it starts."""
+        """Return the answers of the mixture so far; before the first turn, those of the initial table."""
         return self.released().answer(queries).values
 
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
-        """Several turns against all measured critics: once measured, they can be played again."""
+        """Take several turns against all measured critics, which can be reused once measured."""
         measured = FitTargets.of(measurements, self._job.estimated_rows, self._job.device)
         with torch.no_grad():
             total = len(self._kept) * measured.answers(self._mixture())
         for _ in range(self._steps):
             residuals = measured.values - total / max(1, len(self._kept))
-            # As far as noise goes, nothing is wrong.
+            # Residuals within the noise have no weight.
             weights = residuals.sign() * (residuals.abs() - measured.noise).relu()
             weights /= weights.abs().sum().clamp_min(1e-12)
             gained = (weights * measured.answers(self._table.fitted())).sum()
@@ -96,7 +96,7 @@ class GeneratorPlayer:
                 total += measured.answers(self._take_turn(self._job.device))
 
     def released(self) -> ProductMixture:
-        """What was kept of all generators."""
+        """Return the mixture of all kept components."""
         return ProductMixture(self._table.domain, self._mixture().probabilities.cpu())
 
     def _mixture(self) -> ProductMixture:
@@ -105,7 +105,7 @@ class GeneratorPlayer:
         return ProductMixture(self._table.domain, kept)
 
     def _take_turn(self, device: torch.device = CPU) -> ProductMixture:
-        """Keep the next few components of the generator, in turn, and play them."""
+        """Keep the next few components of the generator, in cyclic order, and return them."""
         with torch.no_grad():
             probabilities = self._table()
         first = len(self._kept) * self._kept_each
@@ -127,6 +127,6 @@ class _Value:
         self._weights = torch.as_tensor(weights / drawn, dtype=torch.float32, device=job.device)
 
     def of(self, mixture: ProductMixture) -> torch.Tensor:
-        """How far a mixture satisfies the critics."""
+        """Return the weighted mean of the critics' answers on a mixture."""
         answers = self._products.answers(self._rows.probabilities(mixture))
         return (self._weights * answers).sum()

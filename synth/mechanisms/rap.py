@@ -1,11 +1,11 @@
-"""RAP: the original relaxation, in which a row is a vector of numbers that need not add up.
+"""RAP: the original relaxation, in which the numbers of a row need not sum to one.
 
 Paper: Aydore et al. (2021); Liu, Vietri, Wu (2021), appendix B.2.
-Algorithm: as RAP-softmax, but the numbers are clipped instead of normalised, so that the fitted
-answers belong to no distribution.
-Departures: as RAP-softmax. Numbers are clipped to [0, 1] instead of [-1, 1], and what is released is
-divided by each attribute's sum, since a release must answer all questions from one distribution; with
-negative numbers the relaxed answers are close and the distribution is far off (docs/defaults.md).
+Algorithm: as RAP-softmax, but the numbers are clipped instead of normalised, so the fitted answers
+are not those of a distribution.
+Departures: as RAP-softmax. Numbers are clipped to [0, 1] instead of [-1, 1]. The released numbers are
+divided by each attribute's sum, because a release must answer all queries from one distribution. With
+negative numbers, the relaxed answers are close but that distribution is far off (docs/defaults.md).
 """
 
 from scrim.spec.mechanism import Rap

@@ -1,12 +1,12 @@
-"""RAP++: rows moved by gradients, through thresholds that are soft at first and harden.
+"""RAP++: rows moved by gradients through soft thresholds that harden step by step.
 
 Paper: Vietri et al. (2022), Private synthetic data for multitask learning and marginal queries; Liu,
 Tang, Vietri, Wu (2023), appendix B.3, algorithm 3, inside its algorithm 2.
 Algorithm: each round selects what the rows answer worst, measures it, and moves the rows by the
 gradients of sigmoid-relaxed answers; the sigmoids' inverse temperature doubles from step to step.
-Departures: the distance is that of synth/mechanisms/projection.py, to all measurements so far; a
-temperature is left when its distance no longer falls, or is as small as the noise. Categories are
-drawn from their probabilities, several times for each row, before anything is answered.
+Departures: the distance is that of synth/mechanisms/projection.py, to all measurements so far; the
+steps at one temperature end when the distance no longer falls or is within the noise. Categories are
+drawn from their probabilities, several times for each row, before queries are answered.
 """
 
 from collections.abc import Sequence
@@ -26,15 +26,15 @@ from synth.planning.spending import Rounds
 from synth.queries import QuerySet
 
 ROW_COPIES = 5
-"""How many rows of declared values stand for a relaxed one."""
+"""Number of rows of declared values drawn for each relaxed row."""
 PATIENCE = 20
-"""Steps without progress after which a temperature is left."""
+"""Steps without progress after which the next temperature is used."""
 PROGRESS = 0.999
-"""A loss below this share of the smallest one before counts as progress."""
+"""A loss below this share of the smallest previous loss counts as progress."""
 
 
 def run(job: Job[Rounds], spec: RapPlusPlus) -> Rows:
-    """Move rows, then give them declared values."""
+    """Fit relaxed rows, then draw rows of declared values from them."""
     learner = RelaxedLearner(job, spec)
     adaptive_measurements(job, spec, learner)
     return learner.table.harden(ROW_COPIES)
@@ -50,11 +50,11 @@ class RelaxedLearner:
         self._spec = spec
 
     def answer(self, queries: QuerySet) -> NDArray[np.float64]:
-        """The answers of the rows with declared values: those are what will be released."""
+        """Return the answers of the rows with declared values, which are the ones released."""
         return self.table.harden(ROW_COPIES).answer(queries).values
 
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
-        """Algorithm 3: from the softest sigmoids to the hardest."""
+        """Run algorithm 3, from the softest sigmoids to the hardest."""
         measured = FitTargets.of(measurements, self._rows, self._device)
         objective = NoiseBand(measured)
         temperature = self._spec.first_temperature

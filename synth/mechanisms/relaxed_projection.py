@@ -1,11 +1,11 @@
-"""Relaxed projection: fit a mixture of products to marginals that were measured once.
+"""Relaxed projection: fit a mixture of products to marginals that are measured once.
 
 Paper: Aydore et al. (2021), Differentially private query release through adaptive projection; Liu,
 Tang, Vietri, Wu (2023), appendix B.4 (RP); Liu, Vietri, Wu (2021), appendix B.2 (softmax).
 Algorithm: measure every marginal; minimise the distance between the mixture's answers and the
 measurements over the mixture's logits.
-Departures: see synth/mechanisms/projection.py for the distance and when it is small enough; the fit
-starts at the measured one-way shares.
+Departures: see synth/mechanisms/projection.py for the distance and the stopping rule; the fit starts
+at the measured one-way shares.
 """
 
 from scrim.spec.mechanism import RelaxedProjection

@@ -1,8 +1,8 @@
-"""How much each round may spend: all the same, or more once the model has stopped learning.
+"""How much each round may spend: equal shares, or larger ones once the model stops improving.
 
 Paper: McKenna, Mullins, Sheldon, Miklau (2022), AIM: An Adaptive and Iterative Mechanism for
 Differentially Private Synthetic Data, algorithms 1 and 4 (budget annealing).
-Departures: whole units; the one-way marginals have a share of their own.
+Departures: amounts are integer units; the one-way marginals have their own share.
 """
 
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from synth.planning.spending import AnnealedRounds, Rounds
 
 @dataclass(frozen=True)
 class RoundShare:
-    """What one round may spend, in units of 1e-12 rho."""
+    """The budget of one round, in units of 1e-12 rho."""
 
     select: int
-    """For the selection of all its candidates."""
+    """Units for selecting all of its candidates."""
     measure: int
-    """For measuring one of them."""
+    """Units for measuring one of them."""
 
 
 class Schedule(Protocol):
@@ -27,17 +27,17 @@ class Schedule(Protocol):
 
     @property
     def rounds_left(self) -> int:
-        """How many more rounds there are, as far as is known now."""
+        """The number of remaining rounds, as currently planned."""
 
     def next_share(self) -> RoundShare:
-        """What the next round may spend."""
+        """Return the budget of the next round."""
 
     def note(self, *, learnt: bool) -> None:
-        """Hear whether the round just finished changed the model more than noise would have."""
+        """Record whether the last round changed the model more than noise would have."""
 
 
 def schedule_of(plan: Rounds, door: Door, *, per_round: int) -> Schedule:
-    """The schedule that a plan stands for; `per_round` candidates are measured in each round."""
+    """Return the schedule for a plan; each round measures `per_round` candidates."""
     if isinstance(plan, AnnealedRounds):
         return Annealed(plan, door, per_round=per_round)
     return Equal(plan)
@@ -51,19 +51,19 @@ class Equal:
         self._share = RoundShare(plan.select, plan.measure)
 
     def next_share(self) -> RoundShare:
-        """The same as ever."""
+        """Return the fixed share."""
         self.rounds_left -= 1
         return self._share
 
     def note(self, *, learnt: bool) -> None:
-        """What is learnt changes nothing."""
+        """Do nothing: the shares are fixed."""
 
 
 class Annealed:
-    """Shares that grow until everything reserved is spent.
+    """Shares that grow until the reserve is spent.
 
-    What is left follows from the prices of the operations, also of those that a resumed job reads from
-    its journal: should it train a slightly different model, it still never plans beyond the reserve.
+    The remaining budget is computed from the prices of all operations, including those that a resumed job
+    reads from its journal. So a resumed job never exceeds the reserve, even if its model differs slightly.
     """
 
     def __init__(self, plan: AnnealedRounds, door: Door, *, per_round: int) -> None:
@@ -76,13 +76,13 @@ class Annealed:
 
     @property
     def rounds_left(self) -> int:
-        """As many as can be paid for at the present share; none, where not even the first could."""
+        """The number of rounds affordable at the current share; 0 if the first share is not affordable."""
         if self._left < self._least:
             return 0
         return min(self._most_rounds, max(1, self._left // self._cost(self._share)))
 
     def next_share(self) -> RoundShare:
-        """The present share; everything that is left, where that would pay for less than two."""
+        """Return the current share, or the whole remainder if it pays for fewer than two rounds."""
         if self.rounds_left == 1:
             select = self._left * self._share.select // self._cost(self._share)
             self._share = RoundShare(select, (self._left - select) // self._per_round)
@@ -90,7 +90,7 @@ class Annealed:
         return self._share
 
     def note(self, *, learnt: bool) -> None:
-        """Algorithm 4: half of sigma and twice epsilon are four times the rho of both."""
+        """Apply algorithm 4: halving sigma and doubling epsilon takes four times the rho of each."""
         if not learnt:
             self._share = RoundShare(4 * self._share.select, 4 * self._share.measure)
 

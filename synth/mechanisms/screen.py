@@ -1,4 +1,4 @@
-"""Screening public data: stop, for a small part of the budget, where they cannot fit.
+"""Screening public data: spend a small part of the budget to reject public data that cannot fit.
 
 Paper: Liu et al. (2021), Leveraging Public Data for Practical Private Query Release, section 4: the
 best-mixture error bounds what any weights on the public rows can achieve.
@@ -19,7 +19,7 @@ from synth.table import Table
 
 @dataclass(frozen=True)
 class Screened:
-    """The best-mixture error with noise, as a fraction of the rows."""
+    """The noisy best-mixture error, as a fraction of the rows."""
 
     error: float
     standard_error: float
@@ -37,9 +37,9 @@ def screen_public_data(
     budget: int,
     check: Callable[[], None],
 ) -> Screened:
-    """Measure how closely weights on the public rows can answer; refuse them if not enough.
+    """Measure how closely weights on the public rows can answer; refuse them if the error is too large.
 
-    `check` is called now and then, and stops the search by raising.
+    `check` is called periodically and stops the search by raising.
     """
     support = Support.of(public)
     covered = QuerySet(
@@ -57,7 +57,7 @@ def screen_public_data(
         raise PublicDataTooFar(
             f"the best weights on the public rows leave an error of {screened.error:.4f}, measured "
             f"with a standard error of {screened.standard_error:.4f}; max_error allows "
-            f"{screen.max_error:g}. Give public data that is closer, raise mechanism.screen.max_error, "
-            "or use a mechanism without public data; what was not spent is returned"
+            f"{screen.max_error:g}. Provide closer public data, raise mechanism.screen.max_error, "
+            "or use a mechanism without public data; the unspent budget is returned"
         )
     return screened

@@ -1,1 +1,1 @@
-"""Distributions over the domain, each in the form its mechanisms need."""
+"""Distributions over the domain, each in the form that its mechanisms need."""

@@ -1,4 +1,4 @@
-"""What every released model can do."""
+"""The interface of released models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,26 +19,26 @@ class Answers:
     values: NDArray[np.float64]
     standard_errors: NDArray[np.float64] | None = None
     count_standard_errors: NDArray[np.float64] | None = None
-    """Of the answers as counts: less than the rows times the above, where their number is noisy."""
+    """Standard errors of the answers as counts; not a multiple of the above if the row count is noisy."""
 
 
 class Model(Protocol):
-    """What a mechanism releases: a distribution that answers any query and draws rows."""
+    """A released distribution: it answers any query and draws rows."""
 
     kind: ClassVar[str]
 
     def answer(self, queries: QuerySet) -> Answers:
-        """Answers to queries, asked or not, at no further cost."""
+        """Answer queries, of the workload or not, at no further cost."""
 
     def sample(self, rows: int, rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
-        """Rows drawn from the model: codes, or stored values where it has them."""
+        """Draw rows from the model: codes, or stored values if it has them."""
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything the model consists of, as plain arrays."""
+        """Return the whole model as plain arrays."""
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
-        """The model that `to_arrays` described."""
+        """Rebuild the model from the output of `to_arrays`."""
 
 
 class WeightedModel(Model, Protocol):
@@ -47,9 +47,9 @@ class WeightedModel(Model, Protocol):
     weights: torch.Tensor
 
     def marginal(self, attributes: Sequence[str]) -> torch.Tensor:
-        """The cross table of those attributes that the model has, in the domain's order."""
+        """The cross table of the attributes, without those the model lacks, in the domain's order."""
 
     def reweight(
         self, attributes: Sequence[str], answers: torch.Tensor, factors: torch.Tensor
     ) -> None:
-        """Multiply the cells of a marginal, whose present values are given, and normalise."""
+        """Multiply the cells of a marginal by factors and normalise; `answers` are its current values."""

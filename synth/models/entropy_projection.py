@@ -1,4 +1,4 @@
-"""Entropy projection: the closest distribution, in relative entropy, that meets some cells.
+"""Entropy projection: the closest distribution, in relative entropy, with given values of some cells.
 
 Paper: Liu, Vietri, Wu (2021), Iterative Methods for Private Synthetic Data, algorithm 2.
 """
@@ -16,10 +16,10 @@ SMALLEST_SHARE = 1e-12
 def project_onto(
     model: WeightedModel, attributes: Sequence[str], values: torch.Tensor, margin: torch.Tensor
 ) -> bool:
-    """Project on the cells that are farther than `margin` from their values; tell if any was."""
+    """Project onto the cells that are farther than `margin` from their values; return whether any was."""
     answers = model.marginal(attributes).flatten()
     nearest = answers.clamp(values - margin, values + margin)
-    # No factor moves a cell without weight, which a support has where it has no row.
+    # Factors cannot change a cell of weight zero; a support has such cells where it has no row.
     violated = (nearest != answers) & (answers > 0)
     if not violated.any():
         return False
@@ -30,10 +30,10 @@ def project_onto(
 def projection_factor(
     answers: torch.Tensor, values: torch.Tensor, violated: torch.Tensor
 ) -> torch.Tensor:
-    """What each cell is multiplied by so that the violated cells meet their values."""
+    """Return the factor of each cell with which the violated cells meet their values."""
     wanted = values.clamp(SMALLEST_SHARE, 1 - SMALLEST_SHARE).where(violated, values.new_zeros(()))
     mass, rest = wanted.sum(), answers.where(~violated, answers.new_zeros(())).sum()
-    # Noisy values may add up to more than everything; the other cells keep a little.
+    # Noisy values may sum to more than one; the other cells keep a small share.
     wanted = wanted * ((1 - SMALLEST_SHARE) / mass).clamp(max=1.0)
     others = (1 - wanted.sum()) / rest.clamp(min=SMALLEST_SHARE)
     return (wanted / answers.clamp(min=SMALLEST_SHARE**2)).where(violated, others)

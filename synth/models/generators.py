@@ -1,7 +1,7 @@
-"""Parametrised mixtures of products: what the optimisers of the product family move.
+"""Parametrised mixtures of products, whose weights an optimiser fits.
 
 Each has `forward`, the probabilities of every component (one row per component, the attributes side
-by side), `start`, which begins at given one-way shares, and `constrain`, called after each step.
+by side), `start`, which starts from given one-way shares, and `constrain`, called after each step.
 """
 
 from abc import abstractmethod
@@ -15,20 +15,20 @@ from synth.domain import Domain
 from synth.models.product import ProductMixture
 
 INITIALISATION_SEED = 0
-"""The start of the optimiser is public: it decides nothing about privacy."""
+"""Seed of the optimiser's start. It is public; privacy does not depend on it."""
 SPREAD = 1.0
-"""How different the components are before anything is fitted: dependence is built from it."""
+"""Spread of the components before a fit; identical components could not model dependence."""
 
 SHORT = 16
-"""Attributes of fewer codes than a processor takes at once, on average, are normalised for all components
-side by side: in less than half of the time."""
+"""If attributes have fewer codes than this on average, the softmax runs over the transposed table, in
+less than half of the time."""
 
 
 class Generator(nn.Module):
-    """Weights that stand for a mixture of products."""
+    """Weights that represent a mixture of products."""
 
     stiffness: ClassVar[float] = 1.0
-    """How much of the noise in what it is fitted to it leaves alone, against a network."""
+    """Share of the measurement noise left unfitted, relative to a network."""
 
     def __init__(self, domain: Domain) -> None:
         super().__init__()
@@ -36,29 +36,29 @@ class Generator(nn.Module):
 
     @abstractmethod
     def forward(self) -> torch.Tensor:
-        """The probabilities of each component, all attributes side by side."""
+        """Return the probabilities of each component, all attributes side by side."""
 
     @abstractmethod
     def start(self, shares: torch.Tensor) -> None:
-        """Begin at components whose attributes have about these one-way shares.
+        """Start from components whose attributes have approximately these one-way shares.
 
-        Codes without a share (nan) stay as they are.
+        Codes without a share (nan) are unchanged.
         """
 
     def constrain(self) -> None:
-        """Bring the weights back to where they may be, after a step."""
+        """Project the weights back onto the allowed range, after a step."""
 
     def fitted(self) -> ProductMixture:
-        """The mixture that the weights stand for now."""
+        """Return the mixture for the current weights."""
         return ProductMixture(self.domain, self())
 
     def released(self) -> ProductMixture:
-        """The mixture to release: no gradient, in main memory."""
+        """Return the mixture to release: without gradient, in main memory."""
         with torch.no_grad():
             return ProductMixture(self.domain, self().cpu())
 
     def softmax(self, logits: torch.Tensor) -> torch.Tensor:
-        """One softmax for each attribute."""
+        """Apply a softmax to each attribute's block."""
         sizes = list(self.domain.sizes)
         if sum(sizes) < SHORT * len(sizes):
             blocks = torch.split(logits.T.contiguous(), sizes)
@@ -87,7 +87,7 @@ class SoftmaxTable(Generator):
 
 
 class ClippedTable(Generator):
-    """A table of numbers between 0 and 1: the original relaxation, not a distribution (RAP)."""
+    """A table of numbers between 0 and 1 that need not sum to one: the original relaxation (RAP)."""
 
     def __init__(self, domain: Domain, components: int) -> None:
         super().__init__(domain)
@@ -95,11 +95,11 @@ class ClippedTable(Generator):
         self.values = nn.Parameter(self.softmax(noise))
 
     def forward(self) -> torch.Tensor:
-        """The numbers as they are."""
+        """Return the numbers unchanged."""
         return self.values
 
     def start(self, shares: torch.Tensor) -> None:
-        """Scale every row from the uniform share to the given one, and keep it in bounds."""
+        """Scale every row from the uniform shares to the given ones, and clip it."""
         uniform = torch.cat([torch.full((size,), 1 / size) for size in self.domain.sizes])
         with torch.no_grad():
             self.values.mul_((shares / uniform.to(shares.device)).nan_to_num(1.0))
@@ -111,7 +111,7 @@ class ClippedTable(Generator):
             self.values.clamp_(0, 1)
 
     def released(self) -> ProductMixture:
-        """A distribution near it: every block is divided by its sum."""
+        """Return a nearby distribution: every block is divided by its sum."""
         with torch.no_grad():
             blocks = torch.split(self.values.cpu(), list(self.domain.sizes), dim=1)
             shares = [(block + 1e-9) / (block + 1e-9).sum(1, keepdim=True) for block in blocks]
@@ -119,11 +119,11 @@ class ClippedTable(Generator):
 
 
 class GeneratorNetwork(Generator):
-    """A network that turns fixed Gaussian noise into one product distribution per noise vector (GEM).
+    """A network that maps fixed Gaussian noise to one product distribution per noise vector (GEM).
 
-    Its layers also pass on what they were given, so that the last one sees the noise itself. The
-    components share weights: a structure found in one is in all of them, which fits noise less than
-    a table of free logits does (docs/defaults.md).
+    Its layers also pass on their input, so the last layer also receives the noise itself. The
+    components share weights, so the network fits noise less than a table of free logits does
+    (docs/defaults.md).
     """
 
     def __init__(

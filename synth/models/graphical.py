@@ -22,10 +22,10 @@ from synth.queries import QuerySet
 
 @dataclass(frozen=True)
 class GraphicalModel:
-    """The distribution in proportion to the exponential of the sum of its potentials.
+    """The distribution proportional to the exponential of the sum of its potentials.
 
     A potential is a table over some attributes, in the domain's order. Attributes of a query that the
-    model does not have are independent and uniform, as in a histogram.
+    model lacks are independent and uniform, as in a histogram.
     """
 
     kind: ClassVar[str] = "graphical"
@@ -43,7 +43,7 @@ class GraphicalModel:
         return Answers(queries.on_histogram(self).numpy())
 
     def marginals(self, sets: Sequence[Sequence[str]]) -> Iterator[torch.Tensor]:
-        """The cross table of those attributes of each set that the model has, in its order."""
+        """The cross table of each set, without attributes the model lacks, in the domain's order."""
         wanted = [self.domain.project(attributes).names for attributes in sets]
         tree = self.beliefs.tree
         held = [attributes for attributes in wanted if tree.holder(attributes) is not None]
@@ -53,7 +53,7 @@ class GraphicalModel:
             yield inside[attributes] if attributes in inside else across.marginal(attributes)
 
     def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
-        """Draw rows down the junction tree, whose tables they hardly miss."""
+        """Draw rows along the junction tree; their tables stay close to its own."""
         return draw_rows(self.beliefs, rows, rng)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -69,7 +69,7 @@ class GraphicalModel:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
-        """The model that `to_arrays` described."""
+        """Rebuild the model from the output of `to_arrays`."""
         domain = Domain(tuple(arrays["names"].tolist()), tuple(arrays["sizes"].tolist()))
         count = sum(name.startswith("potential_") for name in arrays)
         return cls(

@@ -1,4 +1,4 @@
-"""One weight for every kind of group: its columns, and the multiset of its individuals."""
+"""One weight for every kind of group; a kind is its columns and the multiset of its individuals."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,30 +24,30 @@ from synth.queries.hierarchical import refuse_rows
 
 @dataclass(frozen=True)
 class Membership:
-    """In which cells of a table the individuals of each kind of group are, and how much each counts.
+    """The cells of a table that the individuals of each kind of group are in, and their counts.
 
-    One column per place. Places that are not taken are in a cell of their own, after all others.
+    One column per place. Empty places are in an extra cell after all others.
     """
 
     cells: torch.Tensor
     counts: torch.Tensor
     width: int
-    """Number of cells, without that one."""
+    """Number of cells, without the extra one."""
 
     @cached_property
     def most(self) -> float:
-        """How often a group may count in all cells together."""
+        """The largest total count of one group over all cells."""
         return float(self.counts.where(self.cells < self.width, 0.0).sum(1).max())
 
     def total(self, weights: torch.Tensor) -> torch.Tensor:
-        """The sum over kinds of groups: one row for each cell."""
+        """Sum weights over kinds of groups: one row per cell."""
         found = weights.new_zeros((self.width + 1, weights.shape[1]))
         for cells, counts in zip(self.cells.T, self.counts.T, strict=True):
             found.index_add_(0, cells, counts[:, None] * weights)
         return found[:-1]
 
     def spread(self, values: torch.Tensor) -> torch.Tensor:
-        """The sum over the cells that each kind of group is in, of values with one row for each cell."""
+        """Sum values, which have one row per cell, over the cells of each kind of group."""
         padded = torch.cat([values, values.new_zeros((1, values.shape[1]))])
         spread = values.new_zeros((len(self.cells), values.shape[1]))
         for cells, counts in zip(self.cells.T, self.counts.T, strict=True):
@@ -59,8 +59,8 @@ class Membership:
 class GroupTypes:
     """A distribution over kinds of groups: one row per multiset, one column per cell of the groups.
 
-    Columns of a query that the model does not have are independent and uniform. Weights are doubles,
-    as those of a histogram are.
+    Columns of a query that the model lacks are independent and uniform. Weights are doubles, as in a
+    histogram.
     """
 
     kind: ClassVar[str] = "group_types"
@@ -75,7 +75,7 @@ class GroupTypes:
 
     @classmethod
     def uniform(cls, schema: LinkedSchema, used: Collection[str]) -> Self:
-        """Groups of any size equally often, of independent and uniform individuals."""
+        """Return the start: all sizes equally likely, with independent and uniform individuals."""
         model = cls._over(schema, used)
         model.weights = model._chance[:, None].repeat(1, model.of_groups.cells)
         model.weights /= model.weights.sum()
@@ -104,15 +104,15 @@ class GroupTypes:
     def table(
         self, level: Level, *, of_groups: Sequence[str], of_individuals: Sequence[str]
     ) -> torch.Tensor:
-        """Every combination of values of some columns, per group, at one level."""
+        """The count per group of every combination of the columns' values, at one level."""
         membership = self.membership(level, of_individuals)
         cells = membership.total(self.summed(of_groups)).T
         return _expanded(cells, [*of_groups, *of_individuals], self._known, self.schema)
 
     def membership(self, level: Level, own: Sequence[str]) -> Membership:
-        """In which cells of some columns of individuals each kind of group is."""
+        """The membership of each kind of group in the cells of some columns of individuals."""
         known = self.of_individuals.project(own)
-        # So many kinds of individuals look alike to the model, each as likely as the others.
+        # The number of kinds of individuals that the model cannot distinguish; all are equally likely.
         alike = Domain.of(self.schema).project(own).cells // known.cells
         key = (level, known.names, alike)
         found = self._memberships.get(key)
@@ -124,7 +124,7 @@ class GroupTypes:
         return found
 
     def size_membership(self) -> Membership:
-        """Which size each kind of group has."""
+        """The membership of each kind of group in the sizes."""
         counts = torch.ones((len(self._sizes), 1), dtype=torch.float64)
         return Membership(self._sizes[:, None] - 1, counts, self.schema.max_group_size)
 
@@ -137,14 +137,14 @@ class GroupTypes:
         cells = torch.from_numpy(cell_of_kind)[self.members]
         counts = torch.full(cells.shape, share, dtype=torch.float64)
         if level == "group":
-            # The first of those in a cell counts; where they look alike, the first that fits.
+            # Only the first individual in a cell counts; if kinds look alike, the first that matches.
             for place in range(1, cells.shape[1]):
                 earlier = (cells[:, :place] == cells[:, place, None]).sum(1)
                 counts[:, place] *= (1 - share) ** earlier
         return Membership(cells, counts, known.cells)
 
     def variance(self, of_groups: Sequence[str], values: torch.Tensor) -> torch.Tensor:
-        """Of values with one column for each cell of some group columns."""
+        """The variance of values that have one column for each cell of some group columns."""
         weights = self.summed(of_groups)
         mean = (weights * values).sum()
         return (weights * (values - mean).square()).sum()
@@ -161,7 +161,7 @@ class GroupTypes:
     def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
         """Draw groups by systematic sampling, which keeps every kind within one of its share.
 
-        So does it every cell of the groups and, within one, every size: these are in order.
+        The same holds for every cell of the groups and every size within a cell, because they are in order.
         """
         drawn = draw_systematically(self.weights.T.numpy().ravel(), rows, rng)
         cell, multiset = np.unravel_index(drawn, tuple(self.weights.T.shape))
@@ -178,7 +178,7 @@ class GroupTypes:
         return {*self.of_groups.names, *self.of_individuals.names}
 
     def summed(self, of_groups: Sequence[str]) -> torch.Tensor:
-        """The weights, summed over all group columns but some."""
+        """The weights, summed over all other group columns."""
         kept = self.of_groups.project(of_groups)
         axes = [i for i, n in enumerate(self.of_groups.names, start=1) if n not in kept.names]
         shaped = self.weights.view(-1, *self.of_groups.sizes)
@@ -186,7 +186,7 @@ class GroupTypes:
 
     @cached_property
     def members(self) -> torch.Tensor:
-        """The individuals of each multiset, by place; one past the last kind where there is nobody."""
+        """The kind of individual at each place of each multiset; one past the last kind if it is empty."""
         kinds, places = self.of_individuals.cells, self.schema.max_group_size
         parts = []
         for size in range(1, places + 1):
@@ -203,7 +203,7 @@ class GroupTypes:
 
     @property
     def _chance(self) -> torch.Tensor:
-        """The chance of each multiset among independent uniform individuals, as many as it has."""
+        """The probability of each multiset among multisets of its size, for independent individuals."""
         repeated = torch.ones(len(self.members), dtype=torch.float64)
         chance = self._sizes.double().add(1).lgamma()
         chance -= self._sizes * np.log(self.of_individuals.cells)
@@ -214,7 +214,7 @@ class GroupTypes:
         return chance.exp()
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The weights, in single precision: their noise is far larger than its rounding."""
+        """The weights, in single precision: their noise is far larger than the rounding."""
         return {
             "names": np.array(sorted(self._known), dtype=np.str_),
             "weights": self.weights.numpy().astype(np.float32),
@@ -222,7 +222,7 @@ class GroupTypes:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
-        """The distribution that `to_arrays` described."""
+        """Rebuild the distribution from the output of `to_arrays`."""
         model = cls._over(as_linked(schema), arrays["names"].tolist())
         weights = torch.from_numpy(arrays["weights"].astype(np.float64))
         model.weights = weights / weights.sum()
@@ -232,7 +232,7 @@ class GroupTypes:
 def _expanded(
     table: torch.Tensor, names: Sequence[str], known: Collection[str], schema: LinkedSchema
 ) -> torch.Tensor:
-    """A table of known columns with the others, which are uniform, beside them."""
+    """Expand a table of known columns by the other columns, which are uniform."""
     sizes = [schema.sizes[name] for name in names]
     shape = [size if name in known else 1 for name, size in zip(names, sizes, strict=True)]
     unknown = [n for n in names if n not in known and n in set(schema.group_attributes)]

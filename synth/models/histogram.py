@@ -1,4 +1,4 @@
-"""One weight for every cell of the domain: exact, and as large as the domain."""
+"""One weight for every cell of the domain: exact, but as large as the domain."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from synth.queries import QuerySet
 class Histogram:
     """A distribution as a dense tensor with one axis per attribute.
 
-    Attributes of a query that the histogram does not have are independent and uniform: nothing was
-    measured about them. Weights are doubles: thousands of multiplicative updates would drift in
-    single precision, and the tensor is small by construction.
+    Attributes of a query that the histogram lacks are independent and uniform, because they were not
+    measured. Weights are doubles: thousands of multiplicative updates would drift in single precision,
+    and the tensor is small by construction.
     """
 
     kind: ClassVar[str] = "histogram"
@@ -39,11 +39,11 @@ class Histogram:
         return Answers(queries.on_histogram(self).numpy())
 
     def marginals(self, sets: Sequence[Sequence[str]]) -> Iterator[torch.Tensor]:
-        """The cross table of those attributes of each set that the histogram has."""
+        """The cross table of each set, without attributes the histogram lacks."""
         return map(self.marginal, sets)
 
     def marginal(self, attributes: Sequence[str]) -> torch.Tensor:
-        """The cross table of those attributes that the histogram has, in the domain's order."""
+        """The cross table of the attributes, without those the histogram lacks, in the domain's order."""
         summed = [i for i, name in enumerate(self.domain.names) if name not in attributes]
         return self.weights.sum(summed) if summed else self.weights
 
@@ -52,7 +52,7 @@ class Histogram:
     ) -> None:
         """Multiply the cells of a marginal by factors and normalise, in one pass over the weights.
 
-        `answers` are the marginal's present values: they tell the new total beforehand.
+        `answers` are the marginal's current values, from which the new total is computed.
         """
         shape = [
             size if name in attributes else 1
@@ -66,7 +66,7 @@ class Histogram:
         return dict(zip(self.domain.names, np.unravel_index(cells, self.domain.sizes), strict=True))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The weights, in single precision: their noise is far larger than its rounding."""
+        """The weights, in single precision: their noise is far larger than the rounding."""
         return {
             "names": np.array(self.domain.names),
             "weights": self.weights.numpy().astype(np.float32),
@@ -74,7 +74,7 @@ class Histogram:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
-        """The histogram that `to_arrays` described."""
+        """Rebuild the histogram from the output of `to_arrays`."""
         weights = torch.from_numpy(arrays["weights"].astype(np.float64))
         domain = Domain(tuple(arrays["names"].tolist()), tuple(weights.shape))
         return cls(domain, weights / weights.sum())

@@ -25,7 +25,7 @@ class Households:
 
     schema: LinkedSchema
     mixture: ProductMixture
-    """Over the domain of whole groups."""
+    """Mixture over the domain of whole groups."""
 
     def answer(self, queries: QuerySet) -> Answers:
         """Answers per group. Their error depends on what was not measured, so none is stated."""
@@ -33,9 +33,9 @@ class Households:
         return self.mixture.answer(queries)
 
     def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
-        """So many groups: size and columns of each, and the columns of each individual.
+        """Draw `rows` groups: the size and columns of each, and the columns of each individual.
 
-        Everything is drawn for every place; what is drawn for places beyond the size is nobody's.
+        Individuals are drawn for every place; those at places beyond the group's size are discarded.
         """
         drawn = self.mixture.sample(rows, rng)
         places = range(self.schema.max_group_size)
@@ -49,11 +49,11 @@ class Households:
         return codes
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The mixture's."""
+        """The arrays of the mixture."""
         return self.mixture.to_arrays()
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
-        """The groups that `to_arrays` described."""
+        """Rebuild the model from the output of `to_arrays`."""
         mixture = ProductMixture.from_arrays(arrays, rows=rows, schema=schema)
         return cls(as_linked(schema), mixture)

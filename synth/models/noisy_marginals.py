@@ -1,4 +1,4 @@
-"""Noisy marginals and nothing else: answers with known standard errors, no rows.
+"""Noisy marginals only: answers with known standard errors, and no rows.
 
 Overlapping marginals are made consistent by generalised least squares. A table over A splits into
 orthogonal parts, one for each subset S of A: sum A over the attributes outside S, then subtract the
@@ -6,11 +6,12 @@ mean along every attribute of S. Noise of equal variance stays uncorrelated betw
 least squares is a weighted mean for each S alone, with weight 1 / (sigma_A^2 prod sizes(A \\ S)).
 
 A fraction f = c / n_hat has the noise of the count c and that of the number of rows n_hat, where that
-is private. To first order (the delta method) its variance is
+is private. To first order (delta method), its variance is
 (var(c) + f^2 var(n_hat) - 2 f cov(c, n_hat)) / n_hat^2. Counts that are answered as measured do not
 depend on n_hat. Least squares takes n_hat as the measurement of S = (), with weight 1 / var(n_hat), so
 that part has the covariance var(n_hat) V / var(n_hat) = V with it, where V is the part's variance. No
-other part knows n_hat, so a cell of A, which gets 1 / prod sizes(A) of it, has V / prod sizes(A).
+other part depends on n_hat, so a cell of A, which gets 1 / prod sizes(A) of it, has the covariance
+V / prod sizes(A).
 """
 
 import math
@@ -56,12 +57,12 @@ class Estimate:
     counts: Table
     variance: float
     covariance: float
-    """Of a count with the number of rows."""
+    """Covariance of a count with the number of rows."""
 
 
 @dataclass(frozen=True)
 class NoisyMarginals:
-    """Measured marginals, answered as they are or made consistent."""
+    """Measured marginals, answered as measured or made consistent."""
 
     kind: ClassVar[str] = "noisy_marginals"
 
@@ -81,7 +82,7 @@ class NoisyMarginals:
         return Domain(tuple(sizes), tuple(sizes.values()))
 
     def answer(self, queries: QuerySet) -> Answers:
-        """Answers as fractions with standard errors. Unbiased, so small ones may be negative."""
+        """Answers as fractions with standard errors. They are unbiased, so small ones may be negative."""
         values, errors, count_errors = [], [], []
         for block in queries.blocks:
             estimate = self._marginal(block.attributes)
@@ -92,13 +93,13 @@ class NoisyMarginals:
         return Answers(np.concatenate(values), np.concatenate(errors), np.concatenate(count_errors))
 
     def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
-        """Refused: answers do not make a distribution."""
+        """Raise SpecError: noisy answers are not a distribution."""
         raise SpecError(
             "this release holds noisy answers only; choose a mechanism that releases rows"
         )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The measurements; everything else follows from them."""
+        """The measurements, which determine everything else."""
         arrays: dict[str, NDArray[Any]] = {
             "consistent": np.array(self.consistent),
             "rows_sigma": np.array(self.rows_sigma),
@@ -111,7 +112,7 @@ class NoisyMarginals:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
-        """The model that `to_arrays` described."""
+        """Rebuild the model from the output of `to_arrays`."""
         marginals = tuple(
             NoisyMarginal(
                 tuple(arrays[f"attributes_{i}"].tolist()), arrays[f"counts_{i}"], float(sigma)
@@ -121,7 +122,7 @@ class NoisyMarginals:
         return cls(rows, float(arrays["rows_sigma"]), marginals, bool(arrays["consistent"]))
 
     def _fraction_errors(self, fractions: Table, estimate: Estimate) -> Table:
-        """By the delta method, at the fraction that the noisy one stands for: one from 0 to 1."""
+        """Standard errors by the delta method, at the noisy fraction clipped to [0, 1]."""
         share = np.clip(fractions, 0, 1)
         of_rows = share**2 * self.rows_sigma**2 - 2 * share * estimate.covariance
         return np.asarray(np.sqrt(estimate.variance + of_rows) / self.rows)
@@ -135,7 +136,7 @@ class NoisyMarginals:
         return self._reconstruct(attributes) if self.consistent else self._best_sum(attributes)
 
     def _best_sum(self, attributes: tuple[str, ...]) -> Estimate:
-        """The covering measurement with the least noise, summed over its other attributes."""
+        """The least noisy measurement that covers the attributes, summed over its other attributes."""
         covering = [m for m in self.marginals if set(attributes) <= set(m.attributes)]
         variances = [
             m.sigma**2 * self._cells(set(m.attributes) - set(attributes)) for m in covering
@@ -145,7 +146,7 @@ class NoisyMarginals:
         return Estimate(counts, variances[best], 0.0)
 
     def _reconstruct(self, attributes: tuple[str, ...]) -> Estimate:
-        """Add up the parts of all subsets, each spread evenly over the attributes it lacks."""
+        """Sum the parts of all subsets, each spread evenly over the attributes it lacks."""
         total = np.zeros([self.domain.size_of[name] for name in attributes])
         variance = 0.0
         for subset in _subsets(attributes):

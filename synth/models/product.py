@@ -1,4 +1,4 @@
-"""A mixture of product distributions: what generator networks and relaxed projections put out."""
+"""A mixture of product distributions: the output of generator networks and relaxed projections."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,8 +39,8 @@ class ProductMixture:
     def columns(self, names: Sequence[str]) -> torch.Tensor:
         """The columns of some attributes side by side.
 
-        Always joined from the same pieces: a slice of its own would have a gradient as large as all
-        probabilities.
+        They are concatenated from shared blocks, because each separate slice would have a gradient as
+        large as all probabilities.
         """
         return torch.cat([self._blocks[name] for name in names], dim=1)
 
@@ -52,7 +52,7 @@ class ProductMixture:
         return joint
 
     def with_components(self, domain: Domain, probabilities: torch.Tensor) -> "ProductMixture":
-        """The mixture of other components."""
+        """Return a mixture of other components."""
         return ProductMixture(domain, probabilities)
 
     def answer(self, queries: QuerySet) -> Answers:
@@ -63,9 +63,9 @@ class ProductMixture:
     def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
         """Draw rows whose one-, two- and three-way tables are close to the mixture's.
 
-        At first every component, and every code in it, gets its share to within one row, and the
-        codes are dealt to the rows of a component at random: the attributes are independent there.
-        What chance then did to the tables of all rows together is mostly undone by refinement.
+        First, every component and every code in it gets its share to within one row, and the codes are
+        assigned to the component's rows at random, since attributes are independent there. Refinement
+        then removes most of the sampling error in the tables of all rows.
         """
         component = draw_systematically(np.ones(len(self.probabilities)), rows, rng)
         codes = np.stack([self._draw(name, component, rng) for name in self.domain.names])
@@ -75,7 +75,7 @@ class ProductMixture:
     def codes_at(
         self, name: str, component: NDArray[np.int64], points: NDArray[np.float64]
     ) -> NDArray[np.int64]:
-        """The codes at which the cumulative shares of components pass points between 0 and 1."""
+        """The codes at which the components' cumulative shares pass the given points in [0, 1]."""
         size = self.domain.size_of[name]
         found = np.searchsorted(self._cumulative[name], component + points, side="right")
         codes: NDArray[np.int64] = np.minimum(found - component * size, size - 1)
@@ -84,12 +84,12 @@ class ProductMixture:
     def _draw(
         self, name: str, component: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Codes of an attribute, drawn systematically in each component and dealt at random."""
+        """Draw codes of an attribute systematically in each component and shuffle them."""
         sizes = np.bincount(component, minlength=len(self.probabilities))
         ordered = np.repeat(np.arange(len(sizes)), sizes)
         place = np.arange(len(ordered)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        # Each component starts at a point of its own: with a common one they would all round up the
-        # same codes, and the shares of all rows together would be off by a row per component.
+        # Each component has its own starting point: with a common one, all components would round up the
+        # same codes, and the total shares would be off by one row per component.
         points = (place + rng.random(len(sizes))[ordered]) / sizes[ordered]
         codes = np.empty_like(component)
         codes[np.argsort(component + rng.random(len(component)))] = self.codes_at(
@@ -99,7 +99,7 @@ class ProductMixture:
 
     @cached_property
     def _cumulative(self) -> dict[str, NDArray[np.float64]]:
-        """The cumulative shares of an attribute's codes, those of component k between k and k + 1."""
+        """The cumulative shares of each attribute's codes; those of component k are in [k, k + 1]."""
         shares = {name: block.double().numpy().cumsum(1) for name, block in self._blocks.items()}
         first = np.arange(len(self.probabilities))[:, None]
         return {name: (first + block / block[:, -1:]).ravel() for name, block in shares.items()}
@@ -114,6 +114,6 @@ class ProductMixture:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
-        """The mixture that `to_arrays` described."""
+        """Rebuild the mixture from the output of `to_arrays`."""
         domain = Domain(tuple(arrays["names"].tolist()), tuple(arrays["sizes"].tolist()))
         return cls(domain, torch.from_numpy(arrays["probabilities"]))

@@ -1,9 +1,9 @@
-"""Rows nearer to their mixture: codes are drawn again where that brings the cross tables nearer.
+"""Refinement of sampled rows: codes are redrawn so that the cross tables get closer to the mixture's.
 
-Rows that are drawn one by one miss the share of every cell by chance. But any code of a row may be
-drawn again from the row's own component, and of several such replacements the best may be taken: the
-one that most lowers the squared distance between the tables of the rows and those of the mixture. A
-comparison costs a few lookups. Only the released mixture is looked at, never a private row.
+Rows drawn one by one have sampling error in every cell. But any code of a row may be redrawn from the
+row's own component, and of several such replacements the best may be taken: the one that most reduces
+the squared distance between the tables of the rows and those of the mixture. A comparison costs a few
+lookups. It uses only the released mixture and never a private row.
 """
 
 from collections.abc import Sequence
@@ -20,28 +20,28 @@ from synth.models.base import Answers
 from synth.queries import Marginal, QuerySet
 
 ORDERS = (1, 2, 3)
-"""Cross tables of so many attributes are brought nearer. The three limits hold for each of them."""
+"""Numbers of attributes of the refined cross tables. The three limits apply to each order."""
 MAX_REFINED_CELLS = 2**22
 MAX_REFINED_TABLES = 1200
 MAX_COUNTED = 300_000_000
-"""Tables times rows. Where there are more rows, their sampling error is small anyhow."""
+"""Limit of tables times rows. With more rows the sampling error is small anyway."""
 MAX_WORK = 250_000_000
-"""How many cells are looked up for comparing, whatever the number of rows: about two seconds."""
+"""Limit of cell lookups for comparisons, for any number of rows: about two seconds."""
 WORK_PER_CHOICE = 3000
-"""Lookups that take as long as what a choice costs besides its lookups."""
+"""Fixed cost of a choice, in lookups."""
 ROWS_IN_A_TURN = 1000
-"""How many rows are tried before the next attribute has its turn."""
+"""Number of rows tried before moving to the next attribute."""
 CHOICES = 25
-"""Of how many replacements one is taken. More are a better choice, but fewer replacements."""
+"""Number of replacements from which one is chosen. More give better but fewer replacements."""
 WORTHWHILE = 0.1
-"""How often one must have been worth taking for another round."""
+"""Smallest share of choices that must have improved the tables for another round."""
 MIN_EXPECTED = 1.0
-"""How many rows a cell must expect to be compared. Nearest to a tenth of a row is no row at all:
-comparing rare cells would empty every one of them."""
+"""Smallest expected number of rows of a compared cell. The integer nearest to a tenth of a row is zero,
+so comparing rare cells would empty all of them."""
 
 
 class DrawnMixture(Protocol):
-    """What refinement needs of the mixture that rows were drawn from."""
+    """The part of a mixture's interface that refinement needs."""
 
     @property
     def domain(self) -> Domain:
@@ -53,7 +53,7 @@ class DrawnMixture(Protocol):
     def codes_at(
         self, name: str, component: NDArray[np.int64], points: NDArray[np.float64]
     ) -> NDArray[np.int64]:
-        """The codes at which the cumulative shares of components pass points between 0 and 1."""
+        """The codes at which the components' cumulative shares pass the given points in [0, 1]."""
 
 
 def refine(
@@ -63,7 +63,7 @@ def refine(
     mixture: DrawnMixture,
     rng: np.random.Generator,
 ) -> None:
-    """Replace codes, of which each row is a column, by others that its component might have drawn."""
+    """Replace codes by others drawn from the row's component; `codes` has one column per row."""
     tables = CrossTables.of(codes, mixture)
     work, taken, choices = 0, 1, 1
     while taken > WORTHWHILE * choices:
@@ -85,13 +85,13 @@ def refine(
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where rows are in the tables that have a certain attribute."""
+    """The positions of rows in the tables that contain a given attribute."""
 
     offsets: NDArray[np.float64]
-    """Where each table begins."""
+    """The first cell of each table."""
     strides: NDArray[np.float64]
-    """By how many cells one code of each attribute moves a row in each table. Whole numbers are exact
-    in double precision, and their products are fast."""
+    """The stride of each attribute in each table. The numbers are integers stored as doubles, which are
+    exact and have fast products."""
 
     def cells(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The cell of each row in each table."""
@@ -100,18 +100,18 @@ class Addresses:
 
 @dataclass(frozen=True)
 class CrossTables:
-    """Cross tables of rows, compared with those of a mixture; cells are numbered through."""
+    """Cross tables of rows, compared with those of a mixture; cells are numbered across all tables."""
 
     around: list[Addresses]
-    """The tables that have each attribute."""
+    """The tables that contain each attribute."""
     weight: NDArray[np.float32]
-    """How much a row counts in each cell: nothing where the cell is too rare to be compared."""
+    """The weight of a row in each cell: 0 if the cell is too rare to be compared."""
     excess: NDArray[np.float32]
-    """How many rows each cell has too many."""
+    """The number of excess rows in each cell, compared with the mixture."""
 
     @classmethod
     def of(cls, codes: NDArray[np.int64], mixture: DrawnMixture) -> Self:
-        """The tables of some rows."""
+        """Build the tables of the rows."""
         rows = codes.shape[1]
         blocks = choose_tables(mixture.domain, rows)
         counter = Marginal.counter(blocks)
@@ -122,7 +122,7 @@ class CrossTables:
         return cls(_addresses(blocks, mixture.domain), weight, excess.astype(np.float32))
 
     def having(self, attribute: int) -> int:
-        """How many tables have an attribute."""
+        """The number of tables that contain an attribute."""
         return len(self.around[attribute].offsets)
 
     def take_best(
@@ -133,9 +133,9 @@ class CrossTables:
         rows: NDArray[np.int64],
         redrawn: NDArray[np.int64],
     ) -> bool:
-        """Make the one replacement, if any, that brings the tables nearest to the mixture's.
+        """Make the best replacement, if any brings the tables closer; return whether one did.
 
-        One at a time, because two replacements do not know of each other: both might fill one gap.
+        One at a time, because two simultaneous replacements might both fill the same gap.
         """
         around = self.around[attribute]
         present = codes[:, rows].T
@@ -143,7 +143,7 @@ class CrossTables:
         replaced[:, attribute] = redrawn
         before, after = around.cells(present), around.cells(replaced)
         # Half the change of the squared distance, (e - 1)² + (f + 1)² - e² - f² in each table. Rare
-        # cells would add no 1; they do here, so that rows enter and leave them equally seldom.
+        # cells would not add the 1; they do here, so that rows enter and leave them equally rarely.
         change = (self.excess[after] - self.excess[before]).sum(axis=1) + self.having(attribute)
         best = int(change.argmin())
         if change[best] >= 0:
@@ -155,7 +155,7 @@ class CrossTables:
 
 
 def choose_tables(domain: Domain, rows: int) -> list[Marginal]:
-    """The tables of each order among as many attributes, the smallest first, as the limits allow."""
+    """Choose the tables of each order, over as many of the smallest attributes as the limits allow."""
     by_size = sorted(domain.names, key=lambda name: domain.size_of[name])
     sizes = [domain.size_of[name] for name in by_size]
     max_tables = min(MAX_REFINED_TABLES, MAX_COUNTED // rows)
@@ -167,8 +167,9 @@ def choose_tables(domain: Domain, rows: int) -> list[Marginal]:
 
 
 def _affordable(sizes: Sequence[int], order: int, *, max_tables: int) -> int:
-    """How many of the attributes, from the first, can have all their tables of an order."""
-    cells = [1, *(0 for _ in range(order))]  # of all tables of 0, 1, ... of the attributes so far
+    """The number of leading attributes for which all tables of an order are within the limits."""
+    # Total cells of all tables of 0, 1, ... of the attributes so far.
+    cells = [1, *(0 for _ in range(order))]
     for attributes, size in enumerate(sizes):
         for k in range(order, 0, -1):
             cells[k] += size * cells[k - 1]

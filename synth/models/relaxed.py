@@ -1,7 +1,7 @@
-"""Rows with soft edges: what gradients can move through thresholds.
+"""Relaxed rows: thresholds are soft, so gradients exist.
 
 Paper: Liu, Tang, Vietri, Wu (2023), appendix B.3: the indicator of x < t is relaxed to a sigmoid of
-(t - x) times an inverse temperature, which approaches the indicator as the temperature grows.
+(t - x) times an inverse temperature. It approaches the indicator as the inverse temperature grows.
 """
 
 from collections.abc import Sequence
@@ -21,15 +21,15 @@ from synth.queries.reading import Reading
 
 @dataclass(frozen=True)
 class RelaxedRows:
-    """Rows whose categories are probabilities, and whose numbers are places between their bounds."""
+    """Rows whose categories are probabilities and whose numbers are places between their bounds."""
 
     schema: Schema
     categories: dict[str, torch.Tensor]
-    """For each categorical column one row of probabilities for each row."""
+    """For each categorical column, the probabilities of its codes, one line per row."""
     places: dict[str, torch.Tensor]
-    """For each numeric column the place of each row, from 0 at the lower bound to 1 at the upper one."""
+    """For each numeric column, the place of each row, from 0 at the lower bound to 1 at the upper one."""
     missing: dict[str, torch.Tensor]
-    """For each numeric column that may miss values, how likely each row misses it."""
+    """For each numeric column with missing values, the probability that each row's value is missing."""
     temperature: float
     """The inverse temperature of the sigmoids."""
 
@@ -44,7 +44,7 @@ class RelaxedRows:
         return ProductMixture(domain, torch.cat([self._codes(r) for r in readings], dim=1))
 
     def below(self, column: str, thresholds: NDArray[np.float64]) -> torch.Tensor:
-        """How far each row's number is there and below each threshold: one row for each row."""
+        """The soft indicator that each row's number is present and below each threshold; one line per row."""
         position = self._numeric.index(column)
         edges = edge_places(self._column(column), thresholds)
         limits = torch.as_tensor(edges, dtype=self._places.dtype, device=self._places.device)
@@ -53,7 +53,7 @@ class RelaxedRows:
         )
 
     def between(self, columns: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-        """How far each row's number is there and between two places: one row for each interval.
+        """The soft indicator that each row's number is present and between two places; one line per interval.
 
         Columns are positions among the numeric ones.
         """
@@ -65,7 +65,7 @@ class RelaxedRows:
 
     @cached_property
     def coordinates(self) -> torch.Tensor:
-        """What halfspaces weigh (synth/queries/coordinates.py): one column for each row."""
+        """The coordinates that halfspaces weigh (synth/queries/coordinates.py); one column per row."""
         blocks = []
         for column in self.schema.attributes:
             if isinstance(column, CategoricalColumn):
@@ -101,7 +101,7 @@ class RelaxedRows:
 
     @cached_property
     def _present(self) -> torch.Tensor:
-        """How likely a number is not missing."""
+        """The probability that each number is not missing."""
         everywhere = torch.ones_like(self._places[0])
         return torch.stack(
             [

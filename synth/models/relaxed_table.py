@@ -1,4 +1,4 @@
-"""A table of rows that gradients can move, and the rows of declared values that it stands for."""
+"""A table of relaxed rows that gradients can move, and its conversion to rows of declared values."""
 
 import numpy as np
 import torch
@@ -11,9 +11,9 @@ from synth.models.rows import Rows
 from synth.table import store_numbers
 
 INITIALISATION_SEED = 0
-"""The start of the optimiser is public: it decides nothing about privacy."""
+"""Seed of the optimiser's start. It is public; privacy does not depend on it."""
 MISSING_AT_FIRST = -2.0
-"""Logit of being missing: about one row in eight."""
+"""Initial logit of being missing: about one row in eight."""
 
 
 class RelaxedTable(nn.Module):
@@ -33,7 +33,7 @@ class RelaxedTable(nn.Module):
                 self.missing.append(torch.randn(rows, generator=random) + MISSING_AT_FIRST)
 
     def forward(self, temperature: float) -> RelaxedRows:
-        """The rows with edges as soft as an inverse temperature makes them."""
+        """Return the relaxed rows at an inverse temperature."""
         logits, places, missing = iter(self.logits), iter(self.places), iter(self.missing)
         shares: dict[str, torch.Tensor] = {}
         between: dict[str, torch.Tensor] = {}
@@ -48,13 +48,13 @@ class RelaxedTable(nn.Module):
         return RelaxedRows(self.schema, shares, between, absent, temperature)
 
     def constrain(self) -> None:
-        """Bring places back between the bounds, after a step."""
+        """Clip places to the bounds, after a step."""
         with torch.no_grad():
             for place in self.places:
                 place.clamp_(0, 1)
 
     def harden(self, copies: int) -> Rows:
-        """Rows of declared values: each relaxed row several times, its categories in their shares."""
+        """Return rows of declared values: `copies` per relaxed row, with categories in their shares."""
         rng = np.random.default_rng(INITIALISATION_SEED)
         with torch.no_grad():
             relaxed = self(1.0)
@@ -74,7 +74,7 @@ class RelaxedTable(nn.Module):
 
 
 def _draw(shares: torch.Tensor, copies: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Codes for some copies of each row, drawn systematically and dealt to them at random."""
+    """Draw codes for the copies of each row, systematically and in random order."""
     cumulative = shares.double().cpu().numpy().cumsum(axis=1)
     steps = (np.arange(copies) + rng.random((len(cumulative), 1))) / copies
     points = rng.permuted(steps, axis=1) * cumulative[:, -1:]

@@ -1,4 +1,4 @@
-"""A released model: answers further questions and draws more rows, at no further cost."""
+"""A released model: it answers further queries and draws more rows at no further cost."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ KINDS: dict[str, type[Model]] = {
 """Every model that can be saved, by the name it is saved under."""
 
 ANSWER_COLUMNS = ("item", "query", "fraction", "count", "standard_error", "count_standard_error")
-"""Of a table of answers, in this order wherever it is written."""
+"""The columns of a table of answers, in the order in which they are written."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class AnswerTable:
     fractions: NDArray[np.float64]
     counts: NDArray[np.float64]
     standard_errors: NDArray[np.float64] | None
-    """Of the fractions, where they are known."""
+    """Standard errors of the fractions, if known."""
     count_standard_errors: NDArray[np.float64] | None
-    """Of the counts, where they are known."""
+    """Standard errors of the counts, if known."""
 
     def lines(self, span: slice = slice(None)) -> Iterator[tuple[Any, ...]]:
-        """What `COLUMNS` names, query by query; None for an error that is not known."""
+        """The values of `ANSWER_COLUMNS` for each query; None for an unknown standard error."""
         items = self.items[span]
         unknown = [None] * len(items)
         return zip(
@@ -78,7 +78,7 @@ class AnswerTable:
 
 @dataclass(frozen=True)
 class ReleasedModel:
-    """A model with the schema that gives its codes meaning. It holds no private information."""
+    """A model with the schema that decodes it. It contains no private information."""
 
     schema: Schema
     estimated_rows: int
@@ -86,7 +86,7 @@ class ReleasedModel:
     model: Model
 
     def answer(self, workload: Sequence[WorkloadItem]) -> AnswerTable:
-        """Answers to any workload that the model covers."""
+        """Answer any workload that the model covers."""
         queries = compile_workload(workload, self.schema)
         answers = self.model.answer(queries)
         return AnswerTable(
@@ -99,14 +99,14 @@ class ReleasedModel:
         )
 
     def _wholes(self, queries: QuerySet) -> NDArray[np.float64]:
-        """What each fraction is a part of, per row: one, or what the model says there is."""
+        """The denominator of each fraction, per row: one, or the model's count of the whole."""
         wholes = {block.whole for block in queries.blocks if block.whole is not None}
         counted = {whole: self.model.answer(QuerySet([whole])).values[0] for whole in wholes}
         each = [1.0 if block.whole is None else counted[block.whole] for block in queries.blocks]
         return np.repeat(each, np.diff(queries.offsets))
 
     def sample(self, rows: int, seed: int) -> Chunk:
-        """Exactly that many rows in the declared types; that many groups, where rows are linked."""
+        """Draw exactly `rows` rows (groups, if rows are linked) in the declared types."""
         rng = np.random.default_rng(seed)
         if isinstance(self.model, Rows):
             return self.model.sample(rows, rng)
@@ -123,7 +123,7 @@ class ReleasedModel:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """The model that `to_bytes` wrote. Nothing in it is executed."""
+        """Read the output of `to_bytes`. No code in it is executed."""
         with np.load(BytesIO(data), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         about = json.loads(str(arrays.pop("about")))

@@ -1,4 +1,4 @@
-"""Rows of declared values: what a search or a relaxation over rows releases."""
+"""Rows of declared values: the release of a search or a relaxation over rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from synth.table import Chunk, Table, with_blank_identifiers
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of equal weight in the declared types. They hold nothing but what was measured with noise."""
+    """Rows of equal weight in the declared types. They depend on private data only through noisy counts."""
 
     kind: ClassVar[str] = "rows"
 
@@ -34,7 +34,7 @@ class Rows:
         return Answers(queries.count(Table(self.schema, [self.chunk])) / self.size)
 
     def sample(self, rows: int, rng: np.random.Generator) -> Chunk:
-        """Exactly so many rows in a random order, each as often as the others to within one."""
+        """Draw exactly `rows` rows in random order, each as often as the others to within one."""
         drawn = draw_systematically(np.ones(self.size), rows, rng)
         return {name: values[drawn] for name, values in self.chunk.items()}
 
@@ -44,7 +44,7 @@ class Rows:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
-        """The rows that `to_arrays` described."""
+        """Rebuild the rows from the output of `to_arrays`."""
         columns = enumerate(schema.attributes)
         attributes = {column.name: arrays[f"column_{i}"] for i, column in columns}
         return cls(schema, with_blank_identifiers(schema, attributes))

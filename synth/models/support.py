@@ -1,4 +1,4 @@
-"""Weighted rows: a distribution on a few points of a domain too large to list."""
+"""Weighted rows: a distribution on a few points of a large domain."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,9 +19,9 @@ from synth.table import Table
 
 @dataclass
 class Support:
-    """Coded rows with weights that sum to one. Plain rows are the case of equal weights.
+    """Coded rows with weights that sum to one. Plain rows have equal weights.
 
-    Attributes of a query that the rows do not have are independent and uniform, as in a histogram.
+    Attributes of a query that the rows lack are independent and uniform, as in a histogram.
     """
 
     kind: ClassVar[str] = "support"
@@ -35,7 +35,7 @@ class Support:
 
     @classmethod
     def of(cls, table: Table) -> Self:
-        """The distribution of a public table: each distinct row once, weighted by how often it is."""
+        """The distribution of a public table: each distinct row once, weighted by its frequency."""
         domain = Domain.of(table.schema)
         chunks = list(table.codes(domain.names))
         columns = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in domain.names}
@@ -48,7 +48,7 @@ class Support:
         return cls._merged(domain, columns, np.full(rows, 1 / rows))
 
     def project(self, attributes: Sequence[str]) -> "Support":
-        """The distribution of some attributes; rows that they do not tell apart become one."""
+        """The distribution of some attributes; rows that are equal in them are merged."""
         kept = self.domain.project(attributes)
         columns = {name: self.codes[name].numpy() for name in kept.names}
         return self._merged(kept, columns, self.weights.numpy())
@@ -66,7 +66,7 @@ class Support:
         )
 
     def recoded(self, domain: Domain, codes: Mapping[str, torch.Tensor]) -> "Support":
-        """Rows of the same weights with other codes."""
+        """Return rows with the same weights and other codes."""
         return Support(domain, codes, self.weights)
 
     def answer(self, queries: QuerySet) -> Answers:
@@ -74,7 +74,7 @@ class Support:
         return Answers(queries.on_support(self).numpy())
 
     def marginal(self, attributes: Sequence[str]) -> torch.Tensor:
-        """The cross table of those attributes that the rows have, in the domain's order."""
+        """The cross table of the attributes, without those the rows lack, in the domain's order."""
         kept = self.domain.project(attributes)
         table = torch.zeros(kept.cells, dtype=self.weights.dtype)
         return table.index_add_(0, self.cells(attributes), self.weights).reshape(kept.sizes)
@@ -84,18 +84,18 @@ class Support:
     ) -> None:
         """Multiply the cells of a marginal by factors and normalise.
 
-        `answers` are the marginal's present values: they tell the new total beforehand.
+        `answers` are the marginal's current values, from which the new total is computed.
         """
         scaled = factors / (answers * factors).sum()
         self.weights *= scaled[self.cells(attributes)]
 
     def cells(self, attributes: Sequence[str]) -> torch.Tensor:
-        """The cell of each row in the cross table of those attributes that the rows have."""
+        """The cell of each row in the cross table of the attributes, without those the rows lack."""
         kept = self.domain.project(attributes)
         found = self._cells.get(kept.names)
         if found is None:
             found = self._cells_of(kept)
-            # The first ones stay: in a loop over more than fit, replacing them would help nobody.
+            # The first entries stay: in a loop over more than fit, replacing them would never give a hit.
             if (len(self._cells) + 1) * found.nbytes <= CACHED_BYTES:
                 self._cells[kept.names] = found
         return found
@@ -106,7 +106,7 @@ class Support:
         return {name: column.numpy()[drawn].astype(np.int64) for name, column in self.codes.items()}
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Rows and weights, in single precision: their noise is far larger than its rounding."""
+        """Rows and weights; weights in single precision: their noise is far larger than the rounding."""
         return {
             "names": np.array(self.domain.names),
             "sizes": np.array(self.domain.sizes),
@@ -116,7 +116,7 @@ class Support:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, rows: int, schema: Schema) -> Self:
-        """The support that `to_arrays` described."""
+        """Rebuild the support from the output of `to_arrays`."""
         domain = Domain(tuple(arrays["names"].tolist()), tuple(arrays["sizes"].tolist()))
         codes = zip(domain.names, torch.from_numpy(arrays["codes"]), strict=True)
         weights = torch.from_numpy(arrays["weights"].astype(np.float64))
@@ -130,12 +130,12 @@ class Support:
 
 
 def _row_keys(columns: Mapping[str, NDArray[Any]], domain: Domain) -> NDArray[np.int64]:
-    """A number for each row, the same for equal rows and for no others."""
+    """Return a number for each row; two rows have the same number exactly if they are equal."""
     keys = np.zeros(len(columns[domain.names[0]]), dtype=np.int64)
     span = 1
     for name, size in zip(domain.names, domain.sizes, strict=True):
         if span * size > 2**62:
-            # Renumbered where the next factor would not fit: there are no more keys than rows.
+            # Renumber if the next factor would overflow: there are no more keys than rows.
             keys = np.unique(keys, return_inverse=True)[1]
             span = len(keys)
         keys = keys * size + columns[name]

@@ -1,6 +1,6 @@
-"""Everything that is decided about a release before its rows are touched.
+"""Plans: everything that is decided about a release before its rows are read.
 
-The service previews with it and the worker spends by it, so it needs neither torch nor numpy. Each
-mechanism has one file with its name, like its parameters (scrim/spec/mechanism) and what it does
-(synth/mechanisms). It composes the functions that several of them share.
+The service uses it for previews and the worker for spending, so it imports neither torch nor numpy. Each
+mechanism has one module named after it, as in scrim/spec/mechanism (its parameters) and synth/mechanisms
+(its algorithm). The other modules hold functions that several mechanisms share.
 """

@@ -1,4 +1,4 @@
-"""How `aim` spends: one-way marginals first, then annealed rounds among all marginals that have room."""
+"""How `aim` spends: one-way marginals first, then annealed rounds among all marginals that fit."""
 
 from collections.abc import Sequence
 
@@ -12,12 +12,12 @@ from synth.planning.spending import Rounds, Setting
 
 
 def choose_measured(spec: Aim, setting: Setting) -> Sequence[Block]:
-    """All marginals below the asked ones: the rounds find out which are worth their noise."""
+    """All marginals contained in the workload's: the rounds select which ones to measure."""
     return smallest_below(setting)
 
 
 def plan(spec: Aim | PgmEm, measured: Sequence[Block], setting: Setting) -> Rounds:
-    """A share for the one-way marginals; the rest for rounds, at most 16 for each column if annealed."""
+    """A share for the one-way marginals; the rest for rounds (if annealed, at most 16 per column)."""
     refuse_without_room(spec, measured, setting)
     return plan_rounds(
         spec,
@@ -28,5 +28,5 @@ def plan(spec: Aim | PgmEm, measured: Sequence[Block], setting: Setting) -> Roun
 
 
 def memory_bytes(spec: Aim | PgmEm, measured: Sequence[Block], setting: Setting) -> int:
-    """The tables of the model, and what it answers."""
+    """The tables of the model, and its answers."""
     return model_bytes(spec, measured, setting)

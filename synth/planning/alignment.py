@@ -1,19 +1,19 @@
-"""What a public dataset has in common with a private one: columns of the same name and kind."""
+"""The columns that a public dataset shares with a private one: same name and same kind."""
 
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import CategoricalColumn, IdentifierColumn, Schema
 
 
 def shared_schema(schema: Schema, public: Schema) -> Schema:
-    """The private declaration of every column that both have, in the private order.
+    """Return the private declarations of the shared columns, in the private order.
 
-    Categories, bounds and bins may differ; a column may not be text here and numbers there.
+    Categories, bounds and bins may differ; a column must not be text in one and numbers in the other.
     """
     found = {column.name: column for column in public.columns}
     shared = [column for column in schema.attributes if column.name in found]
     if not shared:
         raise SpecError(
-            "the public dataset has no column of the private one; give its columns the same names"
+            "the public dataset shares no column with the private one; give its columns the same names"
         )
     for column in shared:
         other = found[column.name]

@@ -1,8 +1,8 @@
-"""Which marginals to measure for those that are asked: the orders with the least forecast error.
+"""Which marginals to measure for a workload: those of the orders with the least forecast error.
 
-Measuring high orders spreads the budget over many small cells; measuring low ones leaves out
-dependence that only the higher ones show. Both parts are forecast from public numbers alone, as the
-sum of absolute errors over the cells of an asked marginal. The constants come from the study in
+Measuring high orders spreads the budget over many small cells; measuring low orders misses
+dependence that only higher orders show. Both errors are forecast from public numbers alone, as the
+sum of absolute errors over the cells of a workload marginal. The constants come from the study in
 docs/defaults.md.
 """
 
@@ -17,19 +17,19 @@ from scrim.spec.workload.marginals import MAX_ORDER
 from synth.planning.spending import Setting
 
 MISSED = 0.33
-"""What one-way marginals alone leave of a larger one."""
+"""Error of a larger marginal when only one-way marginals are measured."""
 MISSED_BY_NEXT = 0.14
-"""Of that, what each further order leaves."""
+"""Factor on that error for each further order."""
 NOISE_FACTOR, NOISE_POWER, CELL_POWER = 2.8, 0.766, 0.164
-"""What noise of a given size leaves after a fit: less than in proportion, since a fit smooths."""
+"""Error after a fit as a function of the noise: less than proportional, since a fit smooths."""
 BEYOND_PAIRS = 1.5
-"""How many times as much of it is left where more than pairs are measured."""
+"""Factor on that error when marginals larger than pairs are measured."""
 MAX_MEASURED = 500_000
-"""Most queries of a fit; more would take too long."""
+"""Largest number of queries in a fit; more would take too long."""
 
 
 def by_forecast_error(setting: Setting, *, highest: int = MAX_ORDER) -> list[Block]:
-    """One-way marginals and those of the best order, below the asked ones; other blocks as asked."""
+    """One-way marginals and those of the best order, contained in the workload's; other blocks as given."""
     marginals, others = setting.asked.marginals, setting.asked.others
     if not marginals:
         return others
@@ -41,7 +41,7 @@ def by_forecast_error(setting: Setting, *, highest: int = MAX_ORDER) -> list[Blo
 
 
 def as_asked(setting: Setting) -> list[Block]:
-    """What is asked, and the one-way marginals below it; other orders where that is too much to fit."""
+    """The workload and its one-way marginals; if that is too large to fit, the best other orders."""
     asked = setting.asked.below(MAX_ORDER)
     if asked.queries > MAX_MEASURED:
         return by_forecast_error(setting)
@@ -49,16 +49,16 @@ def as_asked(setting: Setting) -> list[Block]:
 
 
 def smallest_pairs(setting: Setting) -> list[Block]:
-    """The pairs below the asked marginals, the smallest first, as many as a fit can take.
+    """Pairs contained in the workload's marginals, the smallest first, as many as a fit can hold.
 
-    Of marginals about single columns, these; other blocks as asked.
+    If the workload has only single columns, those. Other blocks as given.
     """
     return [*_smallest(pairs_below(setting.asked)), *setting.asked.others]
 
 
 def smallest_below(setting: Setting) -> list[Block]:
-    """All marginals below the asked ones (their downward closure), the smallest first, as many as a
-    fit can take; other blocks as asked. High orders are left out where there are too many.
+    """All marginals contained in the workload's (its downward closure), the smallest first, as many as a
+    fit can hold; other blocks as given. High orders are left out if there are too many marginals.
     """
     highest = max((len(block.attributes) for block in setting.asked.marginals), default=0)
     below: dict[tuple[str, ...], int] = {}
@@ -71,21 +71,21 @@ def smallest_below(setting: Setting) -> list[Block]:
 
 
 def _smallest(sizes: dict[tuple[str, ...], int]) -> list[MarginalBlock]:
-    """Of marginals with their sizes, the smallest, as many as a fit can take; at least one."""
+    """Return the smallest marginals, as many as a fit can hold; at least one."""
     ordered = sorted(sizes, key=sizes.__getitem__)
     kept = bisect_right(list(accumulate(map(sizes.__getitem__, ordered))), MAX_MEASURED)
     return [MarginalBlock(names) for names in ordered[: max(1, kept)]]
 
 
 def pairs_below(asked: Blocks) -> dict[tuple[str, ...], int]:
-    """Every pair of columns that some asked marginal contains; of single columns, these. With sizes."""
+    """Sizes of all pairs of columns in the workload's marginals; of single columns if there is no pair."""
     below = asked.below(2)
     sizes = dict(zip(below.names, below.sizes, strict=True))
     return {names: size for names, size in sizes.items() if len(names) == 2} or sizes
 
 
 def forecast(asked: list[MarginalBlock], measured: Below, setting: Setting) -> float:
-    """The expected sum of absolute errors over the cells of an asked marginal."""
+    """The expected sum of absolute errors over the cells of a workload marginal."""
     order = max(map(len, measured.names))
     missed = [
         MISSED * MISSED_BY_NEXT ** (order - 1) if len(block.attributes) > order else 0.0

@@ -1,7 +1,7 @@
-"""`auto`: the choice of a mechanism from what is known in public, with its reasons.
+"""`auto`: the choice of a mechanism from public facts, with its reasons.
 
-A release is resolved once, when it is asked for, and the resolved one is stored: everything after that,
-plans, prices, journals, resumed jobs, sees a mechanism that is named (docs/adr/0013-auto-at-submission.md).
+A release is resolved once, when it is submitted, and the resolved release is stored. Plans, prices,
+journals and resumed jobs all use the named mechanism (docs/adr/0013-auto-at-submission.md).
 """
 
 from collections import defaultdict
@@ -20,12 +20,12 @@ from synth.planning.spending import Draws, OneShot, Setting
 
 @dataclass(frozen=True)
 class Resolved:
-    """A release whose mechanism is named, and its plan."""
+    """A release with a named mechanism, and its plan."""
 
     release: ReleaseSpec
     plan: ReleasePlan
     choice: MechanismChoice | None
-    """Why it is this one; None where it was asked for by name."""
+    """Why this mechanism was chosen; None if the request named it."""
 
 
 def resolve(
@@ -37,9 +37,10 @@ def resolve(
     public: Schema | None = None,
     memory_bytes: int | None = None,
 ) -> Resolved:
-    """The release that is carried out: as asked, or with the first mechanism of the ranking that works.
+    """Return the release as requested, or with the first mechanism of the ranking that can work.
 
-    `memory_bytes` is what a worker has for a job. SpecError where the mechanism, or none, can work.
+    `memory_bytes` is a worker's memory for a job. Raises SpecError if the named mechanism, or for `auto`
+    every mechanism, cannot work.
     """
     auto = asked.mechanism
     if not isinstance(auto, Auto):
@@ -48,7 +49,7 @@ def resolve(
         _refuse_too_large(planned, memory_bytes)
         return Resolved(named, planned, None)
     queries = list_queries(asked, schema)
-    # What no mechanism can answer is refused once, and not by each of them.
+    # What no mechanism can answer is refused here, once, instead of once per mechanism.
     if queries.asked.unbinned is not None:
         raise SpecError(queries.asked.unbinned)
     refuse_large_blocks(schema, queries.asked)
@@ -80,13 +81,13 @@ def resolve(
 
 
 def _by(mechanism: MechanismSpec, asked: AskedRelease) -> ReleaseSpec:
-    """What is asked for, by that mechanism."""
+    """Return the requested release with that mechanism."""
     fields = {name: getattr(asked, name) for name in ReleaseSpec.model_fields}
     return ReleaseSpec.model_validate({**fields, "mechanism": mechanism})
 
 
 def _refuse_known(candidate: Candidate, asked: AskedRelease) -> None:
-    """Refuse what the mechanism's own plan would not."""
+    """Refuse a candidate for reasons that its own plan does not check."""
     if candidate.refusal is not None:
         raise SpecError(candidate.refusal)
     outputs = asked.outputs
@@ -96,25 +97,25 @@ def _refuse_known(candidate: Candidate, asked: AskedRelease) -> None:
 
 
 def _refuse_too_large(planned: ReleasePlan, memory_bytes: int | None) -> None:
-    """Refuse what the forecast says will not fit, with the figure and what to change."""
+    """Refuse a release that will not fit in memory, with the figure and what to change."""
     if memory_bytes is None:
         return
     has = f"workers have {memory_bytes / 2**20:,.0f} MiB for a job"
     if planned.output_bytes > memory_bytes:
         raise SpecError(
-            f"drawing and writing the outputs needs about {planned.output_bytes / 2**20:,.0f} MiB, and "
+            f"drawing and writing the outputs needs about {planned.output_bytes / 2**20:,.0f} MiB, but "
             f"{has}; ask for fewer rows (outputs.rows), or for fewer queries"
         )
     fit = planned.memory_bytes
     if fit is not None and fit > memory_bytes:
         raise SpecError(
-            f"its fit needs about {fit / 2**20:,.0f} MiB, and {has}; use a smaller mechanism (fewer "
+            f"its fit needs about {fit / 2**20:,.0f} MiB, but {has}; use a smaller mechanism (fewer "
             "components, rows or cells), ask about fewer columns, or declare wider bins"
         )
 
 
 def _in_words(planned: ReleasePlan, rows: int) -> str:
-    """What the mechanism makes of the budget and the declared number of rows."""
+    """Describe how the mechanism uses the budget for the declared number of rows."""
     spending, measured = planned.spending, len(planned.measured)
     if isinstance(spending, OneShot):
         does = f"it measures {measured:,} blocks of queries once"
@@ -139,7 +140,7 @@ def _ranked_lower(candidates: list[Candidate]) -> list[PassedOverMechanism]:
 
 
 def _nothing_works(refused: list[PassedOverMechanism]) -> SpecError:
-    """Every reason once, with those it is about."""
+    """List every reason once, with the mechanisms it applies to."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for each in refused:
         by_reason[each.reason].append(each.mechanism)

@@ -1,4 +1,4 @@
-"""Plans of draws: the query player of a game points out errors, and nothing is measured."""
+"""Plans of draws: the query player of a game draws queries with large errors; nothing is measured."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,13 @@ from synth.planning.memory import DOUBLE, queries_of
 from synth.planning.spending import Draws, Setting
 
 MOST_ROUNDS = 1000
-"""How many rounds a mechanism takes of itself, however large the budget."""
+"""Largest default number of rounds, for any budget."""
 REGRET_COPIES = 24
-"""Counts, sums of answers, regrets of both signs, and up to two copies of each, with what they are
-made from."""
+"""Counts, sums of answers, regrets of both signs, up to two copies of each, and intermediate values."""
 
 
 def rounds_at(rate: float, per_round: int, setting: Setting) -> int:
-    """The most rounds for which the budget buys that learning rate, if as many rows as expected exist.
+    """The most rounds that the budget buys at that learning rate, for the expected number of rows.
 
     docs/privacy.md, section 4: rho = s eta^2 c^2 T(T-1)(2T-1) / (12 n^2).
     """
@@ -35,19 +34,19 @@ def rounds_at(rate: float, per_round: int, setting: Setting) -> int:
 
 
 def squares_below(rounds: int) -> int:
-    """0^2 + 1^2 + ... + (T-1)^2: how many first draws the draws of T rounds cost."""
+    """0^2 + 1^2 + ... + (T-1)^2: the cost of T rounds in units of the first round's price."""
     return rounds * (rounds - 1) * (2 * rounds - 1) // 6
 
 
 def growing_draws(rounds: int, per_round: int, units: int) -> Draws:
-    """A plan for hedge draws: the regret after t rounds has the same rows t times."""
+    """A plan for hedge draws: in the regret after t rounds, each row counts t times."""
     first = units // (per_round * max(1, squares_below(rounds)))
     _refuse_if_nothing_is_left(first, rounds, per_round)
     return Draws(per_round, tuple(past**2 * first for past in range(rounds)))
 
 
 def even_draws(rounds: int, per_round: int, units: int) -> Draws:
-    """A plan for draws that look at the newest error alone."""
+    """A plan for draws that depend only on the newest error."""
     each = units // (rounds * per_round)
     _refuse_if_nothing_is_left(each, rounds, per_round)
     return Draws(per_round, (each,) * rounds)
@@ -61,5 +60,5 @@ def _refuse_if_nothing_is_left(units: int, rounds: int, per_round: int) -> None:
 
 
 def regret_bytes(measured: Sequence[Block], setting: Setting) -> int:
-    """What a query player holds for every query."""
+    """Memory of the query player, which holds several numbers per query."""
     return DOUBLE * REGRET_COPIES * queries_of(measured, setting.schema)

@@ -9,16 +9,16 @@ from synth.planning.spending import Draws, Setting
 
 
 def choose_measured(spec: DualQuery, setting: Setting) -> Sequence[Block]:
-    """What is asked."""
+    """The workload."""
     return setting.asked
 
 
 def plan(spec: DualQuery, measured: Sequence[Block], setting: Setting) -> Draws:
-    """A draw after t rounds costs t^2 times one after the first."""
+    """A draw after t rounds costs t^2 times as much as one after the first round."""
     rounds = spec.rounds or rounds_at(spec.rate, spec.samples, setting)
     return growing_draws(rounds, spec.samples, setting.units)
 
 
 def memory_bytes(spec: DualQuery, measured: Sequence[Block], setting: Setting) -> int:
-    """What the query player compares, for every query; the records are few."""
+    """The query player's numbers for every query; the records are few."""
     return regret_bytes(measured, setting)

@@ -14,7 +14,7 @@ FEM_ROUNDS, FEM_ROUNDS_PER_SIGNAL = 100, 2.4
 
 
 def choose_measured(spec: Fem, setting: Setting) -> Sequence[Block]:
-    """What is asked."""
+    """The workload."""
     return setting.asked
 
 
@@ -27,5 +27,5 @@ def plan(spec: Fem, measured: Sequence[Block], setting: Setting) -> Draws:
 
 
 def memory_bytes(spec: Fem, measured: Sequence[Block], setting: Setting) -> int:
-    """What the query player compares, for every query; the records are few."""
+    """The query player's numbers for every query; the records are few."""
     return regret_bytes(measured, setting)

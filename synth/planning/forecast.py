@@ -1,4 +1,4 @@
-"""How accurate a release would be, and what its curator may not expect, from public numbers alone."""
+"""The expected accuracy of a release, and warnings for its curator, from public numbers alone."""
 
 import math
 from collections.abc import Sequence
@@ -18,29 +18,29 @@ from synth.planning.subject import Subject
 
 @dataclass(frozen=True)
 class ItemNoise:
-    """What to expect of one item of the workload."""
+    """The expected noise and error of one item of the workload."""
 
     type: str
     queries: int
     sigma: float | None
-    """Standard deviation of the noise on each measured count; None where none is measured."""
+    """Standard deviation of the noise on each measured count; None if no count is measured."""
     expected_error: float | None
     """Mean absolute error that this noise causes, in counts."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What to expect of a release."""
+    """The expected accuracy of a release."""
 
     items: Sequence[ItemNoise]
     operations: int
-    """How many priced looks at the data there are at most."""
+    """The largest number of operations on the data that spend budget."""
     warnings: Sequence[str]
-    """What the curator may not expect."""
+    """Limits of the release that the curator should know."""
 
 
 def forecast(resolved: Resolved, subject: Subject) -> Forecast:
-    """What to expect of a release that is planned."""
+    """Forecast the accuracy of a planned release."""
     release, planned = resolved.release, resolved.plan
     split, schema = planned.split, subject.schema
     sigma = _sigma(release, planned, subject)
@@ -63,7 +63,7 @@ def forecast(resolved: Resolved, subject: Subject) -> Forecast:
 
 
 def _operations(release: ReleaseSpec, planned: ReleasePlan, schema: Schema) -> int:
-    """How many operations the mechanism does to the data, at most."""
+    """The largest number of operations of the mechanism on the data."""
     spending = planned.spending
     if isinstance(spending, OneShot):
         return len(spending.measure)
@@ -78,10 +78,10 @@ def _operations(release: ReleaseSpec, planned: ReleasePlan, schema: Schema) -> i
 
 
 def _sigma(release: ReleaseSpec, planned: ReleasePlan, subject: Subject) -> float | None:
-    """The noise scale D2 / sqrt(2 rho) of a measurement; the largest, where they differ."""
+    """The noise scale D2 / sqrt(2 rho) of a measurement; the largest one if they differ."""
     if isinstance(planned.spending, Draws):
         return None  # no count is measured
-    # Many blocks are alike: each pair of sensitivity and price is computed once.
+    # Many blocks are alike, so each pair of sensitivity and price is computed once.
     found = set()
     for position, block in enumerate(planned.measured):
         if isinstance(planned.spending, OneShot):
@@ -122,13 +122,13 @@ def _warnings(release: ReleaseSpec, planned: ReleasePlan) -> list[str]:
         )
     elif release.mechanism.measure is not None:
         warnings.append(
-            "the workload is answered from what mechanism.measure names; sigma is the noise there"
+            "the workload is answered from the queries in mechanism.measure; sigma is their noise"
         )
     return warnings
 
 
 def _warnings_of_rounds(release: ReleaseSpec, measured: list[Block], spending: Rounds) -> list[str]:
-    """What rounds leave out, and what they need not measure."""
+    """Warn about marginals that rounds do not measure or that have no noise."""
     warnings = []
     known, most = set(spending.public), spending.rounds * spending.per_round
     moved = [block for block in measured if block not in known]
@@ -148,7 +148,7 @@ def _warnings_of_rounds(release: ReleaseSpec, measured: list[Block], spending: R
 
 
 def _warnings_of_groups(planned: ReleasePlan, subject: Subject) -> list[str]:
-    """Where the unit is a person, only that person's rows are protected, not the columns of groups."""
+    """Warn if the unit is a person: only that person's rows are protected, not the columns of groups."""
     if subject.protection.unit != "person":
         return []
     asked = {name for block in (*planned.asked, *planned.measured) for name in block.attributes}

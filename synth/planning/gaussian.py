@@ -1,4 +1,4 @@
-"""How `gaussian` spends: everything that is asked is measured once, for equal parts of the budget."""
+"""How `gaussian` spends: it measures the whole workload once, with equal shares of the budget."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from synth.planning.spending import OneShot, Setting
 
 
 def choose_measured(spec: Gaussian, setting: Setting) -> Sequence[Block]:
-    """What is asked."""
+    """The workload."""
     return setting.asked
 
 

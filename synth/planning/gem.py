@@ -13,7 +13,7 @@ Spec = GenerativeSpec | Rap | RapSoftmax
 
 
 def choose_measured(spec: Spec, setting: Setting) -> Sequence[Block]:
-    """Pairs, where they are worth their noise."""
+    """Pairs, if their forecast error is smaller than that of single columns."""
     return choose_pairs(setting)
 
 
@@ -28,5 +28,5 @@ def plan(spec: Spec, measured: Sequence[Block], setting: Setting) -> Rounds:
 
 
 def memory_bytes(spec: Spec, measured: Sequence[Block], setting: Setting) -> int:
-    """What is fitted, and what the rounds keep."""
+    """The fitted model, and what the rounds keep."""
     return fitted_in_rounds_bytes(spec, measured, setting, pace=pace(spec, measured, setting))

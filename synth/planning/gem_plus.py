@@ -15,14 +15,14 @@ MEASUREMENTS_OF_MIXTURES = 8
 
 
 def choose_measured(spec: GemPlus, setting: Setting) -> Sequence[Block]:
-    """Pairs: the rounds find out which of them are worth their noise."""
+    """Pairs: the rounds select which of them to measure."""
     return smallest_pairs(setting)
 
 
 def pace(spec: GemPlus, measured: Sequence[Block], setting: Setting) -> Pace:
-    """As many measurements in a round as there are columns: few fits, and no round for one alone.
+    """One measurement per column in each round, so that there are few fits.
 
-    Where rounds are equal, as many in all as other mixtures have.
+    If rounds are equal, the total number of measurements is that of the other mixtures.
     """
     per_round = len(columns_of(measured))
     rounds = round(one_by_one(spec, measured, setting).rounds / per_round)
@@ -41,5 +41,5 @@ def plan(spec: GemPlus, measured: Sequence[Block], setting: Setting) -> Rounds:
 
 
 def memory_bytes(spec: GemPlus, measured: Sequence[Block], setting: Setting) -> int:
-    """What is fitted, and what the rounds keep."""
+    """The fitted model, and what the rounds keep."""
     return fitted_in_rounds_bytes(spec, measured, setting, pace=pace(spec, measured, setting))

@@ -1,4 +1,4 @@
-"""How `gem_pub` spends: as `gem` does. Learning the public rows first costs memory and no budget."""
+"""How `gem_pub` spends: as `gem` does. Pretraining on the public rows costs memory but no budget."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ __all__ = ["choose_measured", "memory_bytes", "plan"]
 
 
 def memory_bytes(spec: GemPub, measured: Sequence[Block], setting: Setting) -> int:
-    """The public answers to all that is asked, and one step on a part of it; not the rows."""
+    """The public answers to the whole workload, and one step on a batch of it; without the rows."""
     asked, schema = setting.asked, setting.schema
     batch = asked[:: math.ceil(len(asked) / BLOCKS_PER_STEP)]
     answers = (2 * SINGLE + DOUBLE) * queries_of(asked, schema)  # value, noise and place

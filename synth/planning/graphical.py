@@ -1,4 +1,4 @@
-"""What aim and pgm_em share: models of limited size, and their memory."""
+"""Models of limited size, and their memory; shared by aim and pgm_em."""
 
 from collections.abc import Sequence
 
@@ -13,11 +13,11 @@ from synth.planning.triangulation import has_room, model_cells, smallest_model
 
 
 def refuse_without_room(spec: GraphicalSpec, measured: Sequence[Block], setting: Setting) -> None:
-    """Refuse several marginals in a round, and a limit of cells below the smallest model."""
+    """Refuse several marginals per round, or a limit of cells below the smallest model."""
     if spec.per_round not in (None, 1):
         raise SpecError(
-            f"{spec.catalogue_name()} chooses one marginal in each round, because the next one must "
-            "have room beside it; leave per_round out and ask for more rounds"
+            f"{spec.catalogue_name()} selects one marginal per round, because each one limits which "
+            "others still fit in the model; leave per_round out and request more rounds"
         )
     sizes = sizes_of([*measured, *setting.asked], setting.schema)
     smallest = smallest_model([block.attributes for block in measured], sizes)
@@ -30,7 +30,7 @@ def refuse_without_room(spec: GraphicalSpec, measured: Sequence[Block], setting:
 
 
 def model_bytes(spec: GraphicalSpec, measured: Sequence[Block], setting: Setting) -> int:
-    """As many cells as are allowed, or as all candidates together need; and what is answered."""
+    """The smaller of the allowed cells and the cells of all candidates together; and the answers."""
     sizes = sizes_of([*measured, *setting.asked], setting.schema)
     sets = [block.attributes for block in measured]
     fits = has_room(sets, sizes, max_cells=spec.max_cells)
@@ -41,6 +41,6 @@ def model_bytes(spec: GraphicalSpec, measured: Sequence[Block], setting: Setting
 
 
 def sizes_of(blocks: Sequence[Block], schema: Schema) -> dict[str, int]:
-    """The sizes of all attributes that some blocks are about, in the schema's order."""
+    """The sizes of all attributes of the blocks, in the schema's order."""
     used = set(columns_of(blocks))
     return {name: size for name, size in schema.sizes.items() if name in used}

@@ -1,4 +1,4 @@
-"""How `h_gem` spends: sizes and single columns first, then rounds among what is asked or its pairs."""
+"""How `h_gem` spends: sizes and single columns first, then rounds among the workload or its pairs."""
 
 import math
 import statistics
@@ -28,20 +28,21 @@ from synth.planning.rounds import moved_of, plan_rounds
 from synth.planning.spending import Rounds, Setting
 
 MEASUREMENTS_PER_ROUND = 3
-"""How many of the measurements that are worth their noise go into a round (docs/defaults.md)."""
+"""Number of measurements per round (docs/defaults.md)."""
 FEW_ROUNDS = 6
-"""How many rounds there are where households move much, and cells do not stand out from the noise."""
+"""Number of rounds if the unit is a household and cells do not stand out from the noise."""
 TIMES_AS_MANY = 2
-"""How many times as many pairs are measured there as other mixtures would measure."""
+"""Factor on the number of measurements of other mixtures in that case."""
 STANDS_OUT = 5.0
-"""How many times its noise an average cell must hold for its table to be worth a measurement."""
+"""An average cell stands out if its count is more than this many times its noise."""
 
 
 def choose_measured(spec: HierarchicalGem, setting: Setting) -> Sequence[Block]:
-    """What is asked, where its cells stand out from their noise; pairs of its columns, where not.
+    """The workload if its cells stand out from their noise; otherwise pairs of its columns.
 
-    A household moves counts of groups less than those of individuals, about whom they say much
-    too: if anything is counted in groups, then all pairs are.
+    A household changes counts of groups less than counts of individuals, and counts of groups also
+    describe individuals. So if the unit is a household, pairs of counts of individuals are left out,
+    unless there are no others.
     """
     if _stands_out(spec, setting):
         return setting.asked
@@ -57,9 +58,9 @@ def choose_measured(spec: HierarchicalGem, setting: Setting) -> Sequence[Block]:
 
 
 def pace(spec: HierarchicalGem, measured: Sequence[Block], setting: Setting) -> Pace:
-    """Everything once, where cells stand out; where not, what other mixtures measure, or twice that.
+    """Measure everything once if cells stand out; otherwise as many as other mixtures, or twice that.
 
-    The more noise there is, the sooner a fit follows it: fewer rounds are fewer steps.
+    With more noise, a fit follows the noise sooner, so there are fewer rounds and fewer steps.
     """
     worth = one_by_one(spec, measured, setting).rounds
     candidates = max(1, count_candidates(spec, moved_of(measured, setting), setting.schema))
@@ -88,7 +89,7 @@ def plan(spec: HierarchicalGem, measured: Sequence[Block], setting: Setting) -> 
 
 
 def _rounds_of(worth: int, measured: Sequence[Block], setting: Setting) -> int:
-    # Rounds were studied where a unit moves two cells by one; moving more is like a smaller budget.
+    # Rounds were studied with units that change two cells by one; a larger change acts like less budget.
     moved = max(
         block.sensitivity(setting.schema, setting.protection).l2_squared for block in measured
     )
@@ -97,13 +98,13 @@ def _rounds_of(worth: int, measured: Sequence[Block], setting: Setting) -> int:
 
 
 def _stands_out(spec: HierarchicalGem, setting: Setting) -> bool:
-    """Whether an average cell of what is asked holds several times its noise (docs/defaults.md).
+    """Whether an average workload cell is several times larger than its noise (docs/defaults.md).
 
-    If as much of it were measured as other mixtures would measure.
+    The noise is that of measuring as many blocks as other mixtures would.
     """
     candidates = count_candidates(spec, setting.asked, setting.schema)
     worth = one_by_one(spec, setting.asked, setting).rounds
-    # Of a small table nothing may be worth it, and one is measured all the same.
+    # For a small table `worth` may be zero; one block is measured anyway.
     measured = max(1, min(worth, candidates))
     rho = rho_of_units(setting.units) * (1 - spec.opening_share) / measured
     ratios = []
@@ -115,7 +116,7 @@ def _stands_out(spec: HierarchicalGem, setting: Setting) -> bool:
 
 
 def memory_bytes(spec: HierarchicalGem, measured: Sequence[Block], setting: Setting) -> int:
-    """The network, what it puts out for every place in a group, and the tables made from that."""
+    """The network, its output for every place in a group, and the tables computed from it."""
     linked = as_linked(setting.schema)
     places, of_groups = linked.max_group_size, set(linked.group_attributes)
     own = sum(size for name, size in linked.sizes.items() if name not in of_groups)

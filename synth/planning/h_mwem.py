@@ -1,4 +1,4 @@
-"""How `h_mwem` spends: sizes and single columns first, then equal rounds among what is asked."""
+"""How `h_mwem` spends: sizes and single columns first, then equal rounds among the workload."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -16,12 +16,12 @@ from synth.planning.spending import Rounds, Setting
 
 
 def choose_measured(spec: HierarchicalMwem, setting: Setting) -> Sequence[Block]:
-    """What is asked."""
+    """The workload."""
     return setting.asked
 
 
 def plan(spec: HierarchicalMwem, measured: Sequence[Block], setting: Setting) -> Rounds:
-    """A share for the opening, and twenty rounds, where the histogram is small enough."""
+    """A share for the opening, and twenty rounds; refused if the histogram is too large."""
     used = columns_of((*setting.asked, *measured))
     cells = count_kinds(used, as_linked(setting.schema))
     refuse_many_cells(spec, cells, columns=len(used))
@@ -35,7 +35,7 @@ def plan(spec: HierarchicalMwem, measured: Sequence[Block], setting: Setting) ->
 
 
 def count_kinds(used: Iterable[str], schema: LinkedSchema) -> int:
-    """One weight for every combination of the group's columns and multiset of individuals."""
+    """Number of combinations of the group's columns and a multiset of individuals."""
     used, of_groups = list(used), set(schema.group_attributes)
     groups = math.prod(schema.sizes[name] for name in used if name in of_groups)
     kinds = math.prod(schema.sizes[name] for name in used if name not in of_groups)
@@ -44,7 +44,7 @@ def count_kinds(used: Iterable[str], schema: LinkedSchema) -> int:
 
 
 def memory_bytes(spec: HierarchicalMwem, measured: Sequence[Block], setting: Setting) -> int:
-    """The weights, their sum over the rounds, and a step's changes; and who is in each multiset."""
+    """The weights, their sum over the rounds, the changes of a step, and the members of each multiset."""
     linked = as_linked(setting.schema)
     blocks = (*measured, *setting.asked)
     used, of_groups = set(columns_of(blocks)), set(linked.group_attributes)

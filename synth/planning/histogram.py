@@ -1,4 +1,4 @@
-"""What mechanisms share that keep one weight for every cell of the domain: its limit."""
+"""The size limit of mechanisms that keep one weight for every cell of the domain."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def refuse_large_table(spec: MechanismSpec, measured: Sequence[Block], setting: 
 
 
 def refuse_many_cells(spec: MechanismSpec, cells: int, *, columns: int) -> None:
-    """Refuse a histogram of more cells than fit, with the mechanisms that need none."""
+    """Refuse a histogram with too many cells, and name the mechanisms that need none."""
     if cells <= MAX_CELLS:
         return
     names = ", ".join(
@@ -31,6 +31,6 @@ def refuse_many_cells(spec: MechanismSpec, cells: int, *, columns: int) -> None:
     )
     raise DomainTooLarge(
         f"{spec.catalogue_name()} keeps one weight for each of the {cells:,} combinations of the "
-        f"{columns} columns it was asked about; it can hold {MAX_CELLS:,}. Ask about fewer "
+        f"{columns} columns in the request; it can hold {MAX_CELLS:,}. Ask about fewer "
         f"columns, declare wider bins, or use a mechanism without a histogram: {names}"
     )

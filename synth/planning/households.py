@@ -1,4 +1,4 @@
-"""What mechanisms for groups of individuals share: the measurements before their first round."""
+"""The measurements before the first round, shared by mechanisms for groups of individuals."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from synth.planning.spending import Setting
 
 
 def open_levels(spec: AdaptiveSpec, measured: Sequence[Block], setting: Setting) -> Sequence[Block]:
-    """Individuals, sizes, and every column that some candidate is about at its own level."""
+    """The number of individuals, the sizes, and every candidate column at its own level."""
     if not spec.opening_share:
         return []
     of_groups = set(as_linked(setting.schema).group_attributes)

@@ -1,7 +1,7 @@
-"""How much memory a release needs at its peak, from public numbers alone: its fit and its outputs.
+"""The peak memory of a release, for its fit and its outputs, from public numbers alone.
 
-The limits are those that the fits keep. How often a number is held at once was measured
-(tests/synth/planning/test_memory.py); that counts gradients, and what an optimiser remembers.
+The limits are the ones that the fits obey. The numbers of simultaneous copies were measured
+(tests/synth/planning/test_memory.py); they include gradients and the state of optimisers.
 """
 
 import math
@@ -13,33 +13,34 @@ from scrim.spec.workload import Block
 MAX_ENTRIES = 2**23
 """Largest table of joint probabilities held at once, in numbers of four bytes: 32 MiB."""
 KEPT_TABLES = 16
-"""Where all of them together are larger than this many, they are computed again for the gradient."""
+"""If all tables together are larger than this many such tables, they are recomputed for the gradient."""
 BLOCKS_PER_STEP = 96
-"""How many marginals one step on public data looks at: memory and time of a step."""
+"""Number of marginals in one step on public data; limits the memory and time of a step."""
 KEPT_PLANS = 64
-"""For how many sets of marginals it is remembered how a mixture answers them."""
+"""Number of sets of marginals for which the plan of a mixture's answers is cached."""
 ELIMINATED_ENTRIES = 2**20
-"""Largest table between a graphical model and an answer across its cliques, where no clique has a
-larger one: 8 MiB. What would be larger is computed in slices; as much is remembered for the next query."""
+"""Largest intermediate table when a graphical model answers a query across its cliques: 8 MiB, or the
+largest clique if that is larger. Larger tables are computed in slices. The cache for later queries has
+the same limit."""
 CACHED_BYTES = 2**28
-"""How much memory weighted rows, or kinds of groups, may use to remember in which cells they are."""
+"""Memory limit of the cached cell positions of weighted rows or of kinds of groups."""
 
 DOUBLE = 8
 SINGLE = 4
 TABLE_COPIES = 14
 """Logits, their gradient and two moments, probabilities, and the gradients of each use of them."""
 OUTPUT_COPIES = 12
-"""The same for what a network puts out, which has no moments."""
+"""The same for the output of a network, which has no moments."""
 ACTIVATION_COPIES = 1.5
-"""Activations are kept for the gradient, whose own are dropped layer by layer."""
+"""Activations are kept for the gradient; their gradients are freed layer by layer."""
 WEIGHT_COPIES = 4
 """Weights, their gradient and two moments."""
 RECOMPUTED_TABLES = 4
-"""A table that is computed again, its gradient, and what lies between them."""
+"""A recomputed table, its gradient, and intermediate values."""
 CLIQUE_COPIES = 10
-"""The distributions of cliques, those of the fit before, what is added up to them, and sums of them."""
+"""The distributions of cliques, those of the previous fit, their terms, and their sums."""
 ELIMINATED_TABLES = 24
-"""Tables on the way to an answer across cliques, those that are remembered, and what multiplies them."""
+"""Intermediate tables of an answer across cliques, the cached ones, and their factors."""
 ANSWER_COPIES = 2
 """The tables of answers, and all of them in one vector."""
 BYTES_PER_QUERY = 44
@@ -48,28 +49,28 @@ BYTES_PER_QUERY = 44
 DRAWN_CELL_BYTES = 16
 """The code of a drawn cell, and its value or a second copy of its code."""
 LINKED_CELL_BYTES = 24
-"""The same where groups are linked: the codes of all places, of those that are taken, and their values."""
+"""The same for linked groups: the codes of all places, those of occupied places, and their values."""
 DRAWN_ROW_BYTES = 40
-"""What drawing holds of a row beside its cells: its component, its place, its order, and two points."""
+"""Memory of a drawn row besides its cells: its component, its place, its order, and two points."""
 ANSWER_BYTES = 320
-"""A released answer: its names, its figures, and a copy of them in a file."""
+"""A released answer: its names, its figures, and their copy in a file."""
 
 
 def queries_of(blocks: Iterable[Block], schema: Schema) -> int:
-    """The number of queries of some blocks together."""
+    """The total number of queries of the blocks."""
     return sum(block.size(schema) for block in blocks)
 
 
 def histogram_bytes(blocks: Iterable[Block], schema: Schema, *, copies: int) -> int:
-    """One weight for every combination of the attributes in some blocks."""
+    """One weight for every combination of the blocks' attributes."""
     used = {name for block in blocks for name in block.attributes}
     return DOUBLE * copies * math.prod(schema.sizes[name] for name in used)
 
 
 def joint_table_bytes(components: int, blocks: Iterable[Block], schema: Schema) -> int:
-    """The tables from which a mixture's answers to larger marginals are multiplied.
+    """The tables whose products are a mixture's answers to larger marginals.
 
-    One- and two-way marginals are multiplied from the probabilities themselves.
+    One- and two-way marginals are computed from the probabilities directly.
     """
     tables = [table for block in blocks for table in block.tables(schema) if len(table) > 2]
     ordered = [sorted(table.items(), key=lambda axis: axis[1]) for table in tables]
@@ -86,7 +87,7 @@ def network_bytes(components: int, *, latent: int, hidden: Sequence[int], output
     given, weights, activations = latent, 0, 0
     for width in hidden:
         weights += (given + 1) * width
-        given += width  # a layer also passes on what it was given
+        given += width  # a layer also passes on its input
         activations += 2 * width + given
     weights += (given + 1) * outputs
     kept = ACTIVATION_COPIES * components * activations
@@ -94,7 +95,7 @@ def network_bytes(components: int, *, latent: int, hidden: Sequence[int], output
 
 
 def rows_bytes(rows: int, schema: Schema, blocks: Sequence[Block]) -> int:
-    """A table that is searched: its cells and their codes, and the counts of what is measured."""
+    """The table of a search: its cells and their codes, and the counts of the measured queries."""
     codes = 1 + max((block.table_count(schema) for block in blocks), default=0)
     cells = rows * len(schema.attributes) * codes
     predicates = sum(block.size(schema) for block in blocks if not block.is_whole)
@@ -102,7 +103,7 @@ def rows_bytes(rows: int, schema: Schema, blocks: Sequence[Block]) -> int:
 
 
 def drawn_bytes(rows: int, schema: Schema) -> int:
-    """The rows that are released, while they are drawn, certified and written to files."""
+    """The released rows while they are drawn, certified and written to files."""
     if not schema.is_linked:
         return rows * (DRAWN_CELL_BYTES * len(schema.attributes) + DRAWN_ROW_BYTES)
     of_groups = len(schema.columns_of_groups)
@@ -111,20 +112,20 @@ def drawn_bytes(rows: int, schema: Schema) -> int:
 
 
 def linked_entries(*, places: int, order: int, kinds: int, cells: Sequence[int]) -> int:
-    """Numbers that a component's tables of linked rows are multiplied from, and those in between.
+    """Factors and intermediate values of one component's tables of linked rows.
 
-    `kinds` of individuals, told apart by `order` columns, are held for every place: their factors, the
-    products, what is found so far, and gradients. `cells` are those of each table's group columns.
+    `kinds` of individuals, distinguished by `order` columns, are held for every place: their factors,
+    products, partial results and gradients. `cells` are those of each table's group columns.
     """
     return (2 * order + 5) * places * kinds + 3 * sum(cells)
 
 
 def graphical_bytes(cells: int, measured: Sequence[Block], schema: Schema) -> int:
-    """The tables of a graphical model's cliques, and what is fitted to the measurements."""
+    """The tables of a graphical model's cliques, and the values of the measurements."""
     return DOUBLE * CLIQUE_COPIES * cells + BYTES_PER_QUERY * queries_of(measured, schema)
 
 
 def elimination_bytes(cells: int, asked: Sequence[Block], schema: Schema) -> int:
-    """What such a model needs to answer what none of its cliques holds."""
+    """Memory of a graphical model's answers to queries that no single clique covers."""
     tables = ELIMINATED_TABLES * min(cells, ELIMINATED_ENTRIES)
     return DOUBLE * (tables + ANSWER_COPIES * queries_of(asked, schema))

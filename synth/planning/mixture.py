@@ -1,4 +1,4 @@
-"""What mechanisms share whose model is a mixture of product distributions: candidates and memory."""
+"""Candidates and memory of mechanisms whose model is a mixture of product distributions."""
 
 from collections.abc import Sequence
 
@@ -21,17 +21,17 @@ from synth.planning.spending import Setting
 
 
 def choose_pairs(setting: Setting) -> list[Block]:
-    """Pairs, where a single measurement would take them or more; one-way marginals open.
+    """Pairs, if the forecast prefers them to single columns; one-way marginals are measured first.
 
-    Rounds look at every candidate again and again, which takes too long for higher orders, and
-    choosing among pairs is as accurate (docs/defaults.md).
+    Every round evaluates all candidates, which takes too long for higher orders, and selecting among
+    pairs is as accurate (docs/defaults.md).
     """
     chosen = by_forecast_error(setting, highest=2)
     return [block for block in chosen if len(block.attributes) > 1] or chosen
 
 
 def fitted_once_bytes(spec: MixtureSpec, measured: Sequence[Block], setting: Setting) -> int:
-    """What is fitted, the tables that it is multiplied from, and what it is compared with."""
+    """The generator, the tables of its answers, and the measurements."""
     return (
         generator_bytes(spec, sum(setting.schema.sizes.values()))
         + joint_table_bytes(spec.components, measured, setting.schema)
@@ -42,7 +42,7 @@ def fitted_once_bytes(spec: MixtureSpec, measured: Sequence[Block], setting: Set
 def fitted_in_rounds_bytes(
     spec: MixtureSpec, measured: Sequence[Block], setting: Setting, *, pace: Pace
 ) -> int:
-    """Every round measures other marginals: products of their own, and plans that are kept."""
+    """The same for rounds: each measures other marginals, with their own products and cached plans."""
     share = min(1.0, pace.rounds * pace.per_round / len(measured))
     plan = DOUBLE * share * queries_of(measured, setting.schema)
     tables = [table for block in measured for table in block.tables(setting.schema)]
@@ -53,7 +53,7 @@ def fitted_in_rounds_bytes(
 
 
 def generator_bytes(spec: MixtureSpec, codes: int) -> int:
-    """A table of one number for each component and code; or a network, and what it puts out for them."""
+    """A table with one number per component and code; or a network and its output of that size."""
     if not isinstance(spec, NetworkSpec):
         return SINGLE * TABLE_COPIES * spec.components * codes
     network = network_bytes(spec.components, latent=spec.latent, hidden=spec.hidden, outputs=codes)

@@ -1,4 +1,4 @@
-"""How `mwem` spends: equal rounds among what is asked."""
+"""How `mwem` spends: equal rounds among the workload."""
 
 from collections.abc import Sequence
 
@@ -12,12 +12,12 @@ from synth.planning.spending import Rounds, Setting
 
 
 def choose_measured(spec: Mwem | Pep, setting: Setting) -> Sequence[Block]:
-    """What is asked."""
+    """The workload."""
     return setting.asked
 
 
 def plan(spec: Mwem | Pep, measured: Sequence[Block], setting: Setting) -> Rounds:
-    """Twenty rounds of one measurement, where the histogram is small enough."""
+    """Twenty rounds of one measurement; refused if the histogram is too large."""
     refuse_large_table(spec, measured, setting)
     return plan_rounds(
         spec, measured, setting, pace=pace_of(spec, measured, setting, default=Pace(DEFAULT_ROUNDS))
@@ -25,6 +25,6 @@ def plan(spec: Mwem | Pep, measured: Sequence[Block], setting: Setting) -> Round
 
 
 def memory_bytes(spec: Mwem, measured: Sequence[Block], setting: Setting) -> int:
-    """The weights and their sum over the rounds; at the end also its average, if asked for."""
+    """The weights and their sum over the rounds; at the end also the average, if requested."""
     copies = 3 if spec.output == "average" else 2
     return histogram_bytes([*measured, *setting.asked], setting.schema, copies=copies)

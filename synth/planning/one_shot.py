@@ -11,8 +11,8 @@ from synth.planning.spending import OneShot
 
 
 def divide(units: int, weights: Sequence[Fraction]) -> OneShot:
-    """A budget in parts of given weights, rounded down."""
-    # In whole numbers: sums of many fractions are slow.
+    """Divide a budget in proportion to the weights, rounding down."""
+    # Computed with integers: sums of many fractions are slow.
     denominator = math.lcm(*{weight.denominator for weight in weights})
     parts = [weight.numerator * (denominator // weight.denominator) for weight in weights]
     whole = sum(parts)
@@ -28,7 +28,7 @@ def equal_weights(measured: Sequence[Block]) -> list[Fraction]:
 
 
 def one_way_apart(measured: Sequence[Block], share: float) -> list[Fraction]:
-    """One-way blocks share a part of their own: they are few, and everything rests on them."""
+    """Give one-way blocks their own share: they are few, and every answer depends on them."""
     is_single = [len(block.attributes) == 1 for block in measured]
     count = Counter(is_single)
     if len(count) == 1:

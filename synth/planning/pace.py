@@ -1,4 +1,4 @@
-"""How many rounds there are, and how many measurements in each."""
+"""The number of rounds, and the number of measurements in each."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -14,11 +14,11 @@ from synth.planning.spending import Setting
 DEFAULT_ROUNDS = 20
 """Rounds of mechanisms whose number of rounds was not studied."""
 MEASUREMENTS_PER_COLUMN = 16
-"""How many measurements annealed rounds make at most, for each column (AIM's T = 16 d)."""
+"""Largest number of measurements per column in annealed rounds (AIM's T = 16 d)."""
 ROUNDS_AT_ONE_RHO, STUDIED_ROWS, STUDIED_MARGINALS = 200, 50_000, 78
-"""Best number of rounds by the number of rows and the number of candidate marginals."""
+"""Best number of rounds at rho = 1, for this number of rows and of candidate marginals."""
 QUERIES_FOR_A_MARGINAL = 7
-"""How many single queries are measured where one marginal of a common table would be."""
+"""Number of single queries that are measured in place of one marginal."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ def pace_of(
     default: Pace,
     per_column: int = MEASUREMENTS_PER_COLUMN,
 ) -> Pace:
-    """The pace that a release names; where it names none, the default, as far as there are candidates.
+    """Return the pace of the spec, or else the default, limited by the number of candidates.
 
-    Where rounds are annealed, as many of them as make `per_column` measurements for each column.
+    Annealed rounds make `per_column` measurements for each column.
     """
     candidates = count_candidates(spec, measured, setting.schema)
     per_round = spec.per_round or max(1, min(default.per_round, candidates))
@@ -51,35 +51,35 @@ def pace_of(
 
 
 def count_candidates(spec: AdaptiveSpec, measured: Iterable[Block], schema: Schema) -> int:
-    """How many things a round can choose among."""
+    """The number of candidates in a round."""
     single = spec.select == "queries"
     return sum(g.size(schema) if single or not g.is_whole else 1 for g in measured)
 
 
 def worth_measuring(candidates: int, setting: Setting) -> int:
-    """How many marginals are worth a measurement of their own (docs/defaults.md).
+    """The number of marginals worth measuring (docs/defaults.md).
 
-    The more, the larger the budget and the table, and the more there are to tell apart.
+    It grows with the budget, the number of rows and the number of candidates.
     """
     signal = rho_of_units(setting.units) * (setting.expected_rows / STUDIED_ROWS) ** 2
     return round(ROUNDS_AT_ONE_RHO * math.sqrt(math.sqrt(signal) * candidates / STUDIED_MARGINALS))
 
 
 def one_by_one(spec: AdaptiveSpec, measured: Sequence[Block], setting: Setting) -> Pace:
-    """As many rounds as there are marginals worth a measurement."""
+    """One round for each marginal worth measuring."""
     return Pace(worth_measuring(count_candidates(spec, measured, setting.schema), setting))
 
 
 def single_queries(setting: Setting) -> int:
-    """How many of a large class of queries are worth a measurement."""
+    """The number of single queries worth measuring in a large class."""
     return QUERIES_FOR_A_MARGINAL * worth_measuring(STUDIED_MARGINALS, setting)
 
 
 def are_single(measured: Sequence[Block]) -> bool:
-    """Whether candidates are single queries rather than whole tables."""
+    """Whether some candidates are single queries rather than whole tables."""
     return any(not block.is_whole for block in measured)
 
 
 def columns_of(blocks: Iterable[Block]) -> list[str]:
-    """Every column that some block is about."""
+    """All columns of the blocks, each once."""
     return list(dict.fromkeys(chain.from_iterable(block.attributes for block in blocks)))

@@ -12,5 +12,5 @@ __all__ = ["choose_measured", "memory_bytes", "plan"]
 
 
 def choose_measured(spec: PgmEm, setting: Setting) -> Sequence[Block]:
-    """Pairs, where they are worth their noise."""
+    """Pairs, if their forecast error is smaller than that of single columns."""
     return choose_pairs(setting)

@@ -1,7 +1,7 @@
-"""How a release's budget is divided before anything is touched (docs/privacy.md, section 4).
+"""The division of a release's budget before the data are read (docs/privacy.md, section 4).
 
 Amounts are integer units of 1e-12 rho and are rounded down, so the parts never exceed the whole.
-The worker spends by this plan and the preview shows it: there is no second calculation.
+The preview shows the same plan that the worker spends by: there is no second calculation.
 """
 
 import math
@@ -27,7 +27,7 @@ ROW_COUNT_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Split:
-    """The first division of a job's budget: what surrounds the mechanism, and the mechanism."""
+    """The first division of a job's budget: the row count, the screen, certify, and the mechanism."""
 
     row_count: int
     screen: int
@@ -36,7 +36,7 @@ class Split:
 
 
 def split_budget(release: ReleaseSpec, schema: Schema, protection: Protection, units: int) -> Split:
-    """Set aside what counting rows, screening and certifying cost; the rest is the mechanism's."""
+    """Set aside the cost of counting rows, screening and certifying; the mechanism gets the rest."""
     counted, certified = _is_count_private(schema, protection), release.outputs.certify
     screened = screen_of(release)
     row_count = math.floor(units * ROW_COUNT_SHARE) if counted else 0
@@ -57,40 +57,40 @@ def split_budget(release: ReleaseSpec, schema: Schema, protection: Protection, u
 
 
 def _is_count_private(schema: Schema, protection: Protection) -> bool:
-    """Whether a unit moves the number of rows; of groups, where rows are linked."""
+    """Whether a unit changes the number of rows (of groups, if rows are linked)."""
     if schema.is_linked:
         return NUMBER_OF_GROUPS.sensitivity(schema, protection).linf > 0
     return protection.row_count_sensitivity > 0
 
 
 def screen_of(release: ReleaseSpec) -> Screen | None:
-    """The look at the public data that the release pays for first, if it does."""
+    """The screen of the public data that the release pays for first, if any."""
     return release.mechanism.screen if isinstance(release.mechanism, PublicDataSpec) else None
 
 
 @dataclass(frozen=True)
 class ReleasePlan:
-    """Everything that is decided about a release before the data are touched."""
+    """Everything that is decided about a release before the data are read."""
 
     split: Split
     asked: Blocks
     measured: list[Block]
-    """What the mechanism may measure: its own `measure`, or else its own choice."""
+    """The blocks that may be measured: those of `mechanism.measure`, or the mechanism's choice."""
     spending: Plan
     memory_bytes: int | None
-    """About how much memory the fit needs; None where public numbers do not tell."""
+    """Estimated memory of the fit; None if it does not follow from public numbers."""
     output_bytes: int
-    """About how much memory it takes to draw the rows, to answer, and to write both to files."""
+    """Estimated memory for drawing the rows, answering, and writing both to files."""
 
     @property
     def peak_bytes(self) -> int | None:
-        """The larger of the two: what is fitted is small once rows are drawn from it."""
+        """The larger of the two: the fit's memory is freed before rows are drawn."""
         return None if self.memory_bytes is None else max(self.memory_bytes, self.output_bytes)
 
 
 @dataclass(frozen=True)
 class Queries:
-    """What a release asks about, and what it names to be measured."""
+    """The queries of a release's workload, and those that it names to be measured."""
 
     asked: Blocks
     named: Blocks
@@ -111,9 +111,9 @@ def plan(
     public: Schema | None = None,
     queries: Queries | None = None,
 ) -> ReleasePlan:
-    """Decide everything, or refuse, before anything is spent, a release that cannot work.
+    """Plan a release, or refuse one that cannot work before any budget is spent.
 
-    `queries` are those of the release, where they have been listed before.
+    `queries` are those of the release, if they were already listed.
     """
     mechanism = release.mechanism
     _refuse_other_levels(mechanism, schema, protection)
@@ -148,14 +148,14 @@ def _output_bytes(release: ReleaseSpec, schema: Schema, asked: list[Block]) -> i
 
 
 def _refuse_other_levels(mechanism: MechanismSpec, schema: Schema, protection: Protection) -> None:
-    """Refuse mechanisms for linked tables on one table, and the other way round."""
+    """Refuse mechanisms for linked tables on a single table, and vice versa."""
     if mechanism.two_level != schema.is_linked:
         names = ", ".join(m.catalogue_name() for m in MECHANISMS if m.two_level == schema.is_linked)
         raise SpecError(
-            f"{mechanism.catalogue_name()} works on one table of rows, and the dataset has groups of "
-            f"individuals; name one of them in `table`, or use a mechanism for both: {names}"
+            f"{mechanism.catalogue_name()} works on one table of rows, but the dataset has groups and "
+            f"individuals; name one of the two in `table`, or use a mechanism for both: {names}"
             if schema.is_linked
-            else f"{mechanism.catalogue_name()} works on groups of individuals, and this is one table "
+            else f"{mechanism.catalogue_name()} works on groups of individuals, but this is one table "
             f"of rows; use another mechanism: {names}"
         )
     if schema.is_linked and protection.unit == "row":
@@ -166,14 +166,14 @@ def _refuse_other_levels(mechanism: MechanismSpec, schema: Schema, protection: P
 
 
 def refuse_unreadable(blocks: Blocks, mechanism: MechanismSpec) -> None:
-    """Refuse queries about numbers that are not declared in a form the mechanism's model can read."""
+    """Refuse queries about numbers without the bins that the mechanism's model needs."""
     problem = blocks.unbinned or (blocks.unaligned if mechanism.needs_bins else None)
     if problem is not None:
         raise SpecError(problem)
 
 
 def refuse_types(items: Iterable[WorkloadItem], mechanism: MechanismSpec) -> None:
-    """Refuse types of items that the mechanism's model has no answers to."""
+    """Refuse items of a type that the mechanism's model cannot answer."""
     for item in items:
         if item.type not in mechanism.query_types:
             names = ", ".join(m.catalogue_name() for m in MECHANISMS if item.type in m.query_types)
@@ -205,9 +205,9 @@ def _refuse_unsuited_public_data(
     missing = [name for name in columns_of(blocks) if name not in shared]
     if missing and mechanism.needs_public_columns:
         raise SpecError(
-            f"{mechanism.name} reweights the public rows, and they lack {', '.join(missing)}; ask "
-            "about other columns, give public data that has these, or use gem_pub, which can start "
-            "from public data that lacks some"
+            f"{mechanism.name} reweights the public rows, but they lack {', '.join(missing)}; ask "
+            "about other columns, give public data that has these columns, or use gem_pub, which "
+            "accepts public data with fewer columns"
         )
 
 
@@ -219,8 +219,8 @@ def _refuse_empty_screen(
     shared = {column.name for column in shared_schema(schema, public).attributes}
     if not any(shared.issuperset(block.attributes) for block in asked):
         raise SpecError(
-            "the screen compares marginals whose columns are all public, and the workload has none; "
-            "leave mechanism.screen out, or ask about such columns"
+            "the screen compares marginals whose columns are all in the public data, but the workload "
+            "has none; leave mechanism.screen out, or ask about columns of the public data"
         )
 
 
@@ -242,13 +242,13 @@ def refuse_large_blocks(schema: Schema, blocks: list[Block]) -> None:
         queries = block.size(schema)
         if queries > MAX_CELLS:
             raise DomainTooLarge(
-                f"the queries about ({', '.join(block.attributes)}) are {queries:,}, more than "
+                f"({', '.join(block.attributes)}) has {queries:,} queries, more than the limit of "
                 f"{MAX_CELLS:,}; name fewer columns, or declare wider bins"
             )
 
 
 def _refuse_unmeasured(release: ReleaseSpec, asked: list[Block], measured: list[Block]) -> None:
-    # One bit per measured marginal: a marginal is covered where its columns have a bit in common.
+    # One bit per measured marginal: a marginal is covered if its columns share a bit.
     holding: dict[str, int] = defaultdict(int)
     for position, block in enumerate(measured):
         for name in block.attributes:
@@ -259,6 +259,6 @@ def _refuse_unmeasured(release: ReleaseSpec, asked: list[Block], measured: list[
             covering &= holding[name]
         if not covering:
             raise SpecError(
-                f"{release.mechanism.name} answers from its measurements alone, and none covers "
+                f"{release.mechanism.name} answers only from its measurements, and none covers "
                 f"({', '.join(block.attributes)}); add it to mechanism.measure"
             )

@@ -1,4 +1,4 @@
-"""What the planning file of a mechanism offers, and where to find it: under the mechanism's name."""
+"""The interface of a mechanism's planning module, and its lookup by the mechanism's name."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -10,18 +10,18 @@ from synth.planning.spending import Plan, Setting
 
 
 class Planner(Protocol):
-    """The functions of a file such as synth/planning/aim.py. Each takes its own mechanism's parameters."""
+    """The functions of a module such as synth/planning/aim.py; `spec` has that mechanism's parameters."""
 
     def choose_measured(self, spec: Any, setting: Setting) -> Sequence[Block]:
-        """What to measure for what is asked, where the release does not say."""
+        """Choose what to measure for the workload if the release does not name it."""
 
     def plan(self, spec: Any, measured: Sequence[Block], setting: Setting) -> Plan:
         """Divide the budget over the operations on those blocks, rounding down; or refuse."""
 
     def memory_bytes(self, spec: Any, measured: Sequence[Block], setting: Setting) -> int | None:
-        """About how much memory the fit needs at its peak, beside the program; None if unknown."""
+        """Estimate the fit's peak memory, without the program itself; None if unknown."""
 
 
 def planner_of(mechanism: MechanismSpec) -> Planner:
-    """The planning file of a mechanism."""
+    """Return the planning module of a mechanism."""
     return cast(Planner, import_module(f"synth.planning.{mechanism.catalogue_name()}"))

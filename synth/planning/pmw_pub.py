@@ -1,4 +1,4 @@
-"""How `pmw_pub` spends: equal rounds among what is asked."""
+"""How `pmw_pub` spends: equal rounds among the workload."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from synth.planning.spending import Rounds, Setting
 
 
 def choose_measured(spec: PmwPub | PepPub, setting: Setting) -> Sequence[Block]:
-    """What is asked."""
+    """The workload."""
     return setting.asked
 
 

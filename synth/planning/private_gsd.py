@@ -1,4 +1,4 @@
-"""How `private_gsd` spends: everything once, or rounds where the candidates are single queries."""
+"""How `private_gsd` spends: everything once, or in rounds if the candidates are single queries."""
 
 from collections.abc import Sequence
 
@@ -12,18 +12,18 @@ from synth.planning.rounds import plan_rounds
 from synth.planning.spending import OneShot, Rounds, Setting
 
 ONE_WAY_SHARE = 0.05
-"""Share of the budget for one-way marginals, where everything is measured once."""
+"""Share of the budget for one-way marginals if everything is measured once."""
 QUERIES_PER_ROUND = 20
-"""How many single queries are measured in a round."""
+"""Number of single queries measured in a round."""
 
 
 def choose_measured(spec: PrivateGsd, setting: Setting) -> Sequence[Block]:
-    """What is asked: pairs would lose what the rows of a search can hold (docs/defaults.md)."""
+    """The workload: pairs would miss higher-order structure that rows can represent (docs/defaults.md)."""
     return as_asked(setting)
 
 
 def pace(spec: PrivateGsd, measured: Sequence[Block], setting: Setting) -> Pace:
-    """As mixtures do; of single queries more, several in a round."""
+    """One round per marginal, as for mixtures; more measurements, several per round, for single queries."""
     if are_single(measured):
         default = Pace(round(single_queries(setting) / QUERIES_PER_ROUND), QUERIES_PER_ROUND)
     else:
@@ -40,5 +40,5 @@ def plan(spec: PrivateGsd, measured: Sequence[Block], setting: Setting) -> OneSh
 
 
 def memory_bytes(spec: PrivateGsd, measured: Sequence[Block], setting: Setting) -> int:
-    """The rows, the counts of everything measured, and what each row satisfies."""
+    """The rows, the counts of the measured queries, and the predicates that each row satisfies."""
     return rows_bytes(spec.rows, setting.schema, measured)

@@ -12,18 +12,18 @@ from synth.planning.rounds import plan_rounds
 from synth.planning.spending import Draws, Rounds, Setting
 
 DRAWN_CRITICS = 5
-"""Critics of a round, where they are drawn and the release names no number."""
+"""Default number of critics drawn per round."""
 KEPT_COMPONENTS = 4000
-"""How many product distributions of all generators together are released."""
+"""Largest number of released product distributions, over all generators."""
 
 
 def choose_measured(spec: QueryGan, setting: Setting) -> Sequence[Block]:
-    """Pairs, where they are worth their noise."""
+    """Pairs, if their forecast error is smaller than that of single columns."""
     return choose_pairs(setting)
 
 
 def plan(spec: QueryGan, measured: Sequence[Block], setting: Setting) -> Draws | Rounds:
-    """Draws that cost ever more, or rounds of selecting and measuring."""
+    """Draws of increasing price, or rounds of selecting and measuring."""
     if spec.critic == "measured":
         return plan_rounds(
             spec,
@@ -37,7 +37,7 @@ def plan(spec: QueryGan, measured: Sequence[Block], setting: Setting) -> Draws |
 
 
 def memory_bytes(spec: QueryGan, measured: Sequence[Block], setting: Setting) -> int:
-    """One generator, what is kept of all of them, and what the critics compare."""
+    """One generator, the kept components of all generators, and the critics' numbers."""
     codes = sum(setting.schema.sizes.values())
     return (
         generator_bytes(spec, codes)

@@ -1,8 +1,8 @@
-"""Which mechanism measured best where: the order in which `auto` tries them.
+"""The order in which `auto` tries mechanisms: the most accurate for the setting first.
 
-The order follows from public facts alone, and its constants from what was measured on public tables
-(docs/mechanisms.md). A mechanism that cannot work in some setting need not be left out here: its own
-plan refuses, and the next one is tried.
+The order depends only on public facts; its constants were measured on public tables
+(docs/mechanisms.md). Mechanisms that cannot work in a setting are listed too: their plans refuse, and
+the next one is tried.
 """
 
 import math
@@ -31,24 +31,24 @@ from synth.planning.candidates import pairs_below
 from synth.planning.spending import Setting
 
 VISIBLE_WHEN_MEASURED_ONCE = 1.0
-"""How many times its noise an average cell of the pairs must hold for one measurement of everything to
-be better than rounds."""
+"""If an average cell of the pairs is at least this many times larger than its noise, measuring
+everything once is better than rounds."""
 FEW_COLUMNS = 24
-"""Up to how many columns rounds are annealed, where cells hold less; measured were 14 and 48."""
+"""Largest number of columns for annealed rounds, if cells are smaller; 14 and 48 columns were tested."""
 SCREENED = 0.2
-"""How large the standard error of a screen of public data may be, as a part of what it allows."""
+"""Largest standard error of a screen of public data, as a share of the error that it allows."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A mechanism with its settings, and what speaks for it."""
+    """A mechanism with its settings, and the reason to choose it."""
 
     mechanism: MechanismSpec
     reason: str
     drawback: str | None = None
-    """What speaks for those that come before it; nothing is said of last resorts."""
+    """Why it ranks below the mechanisms before it; None for last resorts."""
     refusal: str | None = None
-    """Why it must not be chosen at all, where its own plan would not know."""
+    """Why it must not be chosen, if its own plan does not check this."""
 
 
 _MEASURED_ONCE = (
@@ -56,8 +56,8 @@ _MEASURED_ONCE = (
     "of it (ADULT, ADULT reduced, ACS; docs/mechanisms.md)"
 )
 _FAINT_BUT_LARGEST = (
-    "most cells are smaller than the noise, and a generator network fitted to what is measured once then "
-    "had the smallest largest error (ADULT*, LOANS; docs/mechanisms.md)"
+    "most cells are smaller than the noise; in this case a generator network fitted to what is measured "
+    "once had the smallest maximum error (ADULT*, LOANS; docs/mechanisms.md)"
 )
 _SINGLE_COLUMNS = (
     "by forecast, measuring pairs of columns adds more noise than information; in this case a generator "
@@ -76,35 +76,36 @@ _IN_ROUNDS = (
 _BEHIND = (
     Candidate(
         RelaxedProjection(name="relaxed_projection"),
-        "a table of logits fitted to what is measured once, where no network can work",
+        "a table of logits fitted to what is measured once, if no network can work",
         drawback="its mean error was 10 to 40% larger than that of generative_network",
     ),
     Candidate(
         PrivateGsd(name="private_gsd"),
-        "it keeps rows in the declared types and answers every type of question, also about numbers "
+        "it keeps rows in the declared types and answers every type of query, also about numbers "
         "without bins; its mean errors were smaller than those of rap_plus_plus in every comparison "
         "(docs/results/mixed.md)",
-        drawback="where numbers have bins, networks had up to 40% less mean error, on trees and on triples",
+        drawback="if numbers have bins, networks had up to 40% less mean error, on trees and on triples",
     ),
     Candidate(
         Gaussian(name="gaussian"),
-        "nothing that releases rows can work here, and no rows are asked for",
-        drawback="it releases answers and no rows; their mean error was up to 100 times as large, though "
-        "where few marginals are asked their largest may be the smallest of all",
+        "no mechanism that releases rows can work here, and no rows are requested",
+        drawback="it releases answers and no rows; their mean error was up to 100 times as large, but for "
+        "a workload of few marginals their maximum error may be the smallest",
     ),
 )
 
 _LEARNT = Candidate(
     GemPub(name="gem_pub"),
-    "a network learns the public rows first, which may lack columns and need not be close: where cells "
-    "are smaller than their noise, good ones reduced its mean error by a third (ADULT; docs/mechanisms.md)",
-    drawback="weights on public rows that have every column, and where cells are larger than their noise "
-    "also networks without public rows, had less mean error (ADULT, ACS)",
+    "a network is first trained on the public rows, which may lack columns and need not be close; if cells "
+    "are smaller than their noise, good public rows reduced its mean error by a third (ADULT; "
+    "docs/mechanisms.md)",
+    drawback="weights on public rows that have every column had less mean error; if cells are larger than "
+    "their noise, so did networks without public rows (ADULT, ACS)",
 )
 
 
 def rank(auto: Auto, setting: Setting, *, has_public_data: bool) -> list[Candidate]:
-    """Every mechanism for such tables, the best first."""
+    """Rank all mechanisms for such tables, the best first."""
     if setting.schema.is_linked:
         best = _for_groups()
     elif has_public_data:
@@ -115,7 +116,7 @@ def rank(auto: Auto, setting: Setting, *, has_public_data: bool) -> list[Candida
     others = [
         Candidate(
             mechanism.model_validate({"name": mechanism.catalogue_name()}),
-            "the mechanisms that usually err less cannot work here",
+            "the mechanisms with usually smaller errors cannot work here",
         )
         for mechanism in MECHANISMS
         if mechanism not in named
@@ -127,9 +128,9 @@ def rank(auto: Auto, setting: Setting, *, has_public_data: bool) -> list[Candida
 
 
 def visibility(setting: Setting) -> float | None:
-    """How many times the noise of its measurement an average cell of the pairs would hold.
+    """The ratio of an average cell to its noise if all pairs of columns were measured once.
 
-    Of all pairs of columns below the asked marginals, if each were measured once; None without any.
+    The pairs are those contained in the workload's marginals; None if there are none.
     """
     pairs = pairs_below(setting.asked)
     if not pairs:
@@ -144,21 +145,21 @@ def visibility(setting: Setting) -> float | None:
 def _for_groups() -> list[Candidate]:
     network = Candidate(
         HierarchicalGem(name="h_gem"),
-        "for groups of individuals, its mean errors were the smaller ones in 24 of 24 comparisons with "
-        "h_mwem, and it takes any number of columns (docs/results/households.md)",
+        "for groups of individuals, its mean errors were smaller than those of h_mwem in 24 of 24 "
+        "comparisons, and it takes any number of columns (docs/results/households.md)",
     )
     histogram = Candidate(
         HierarchicalMwem(name="h_mwem"),
-        "for groups of individuals, where h_gem cannot work",
-        drawback="its mean errors were the larger ones in 24 of 24 comparisons with h_gem",
+        "for groups of individuals, if h_gem cannot work",
+        drawback="its mean errors were larger than those of h_gem in 24 of 24 comparisons",
     )
     return [network, histogram]
 
 
 def _beside_public_data(without: list[Candidate], setting: Setting) -> list[Candidate]:
-    """What starts from public rows, among what does without them."""
+    """Insert the mechanisms that use public rows among those that do not."""
     without = [
-        replace(each, drawback=each.drawback or "it makes no use of the public data")
+        replace(each, drawback=each.drawback or "it does not use the public data")
         for each in without
     ]
     seen = visibility(setting)
@@ -168,19 +169,19 @@ def _beside_public_data(without: list[Candidate], setting: Setting) -> list[Cand
 
 
 def _reweighted(setting: Setting) -> Candidate:
-    """Weights on public rows, after a look at whether they can fit; if that look can tell."""
+    """Weights on public rows, after a screen of whether they can fit; refused if it is too noisy."""
     screen = Screen()
     paid = rho_of_units(setting.units) * screen.share
     error = setting.protection.max_rows_per_unit / math.sqrt(2 * paid) / setting.expected_rows
     return Candidate(
         PepPub(name="pep_pub", screen=screen),
-        "weights on public rows that have every column left half of the mean error of anything without "
-        "them on ACS and, at epsilon 1, as much on ADULT; since they err badly where kinds of rows are "
-        f"missing, {screen.share:.0%} of the budget first pays to learn whether they can fit",
+        "weights on public rows that have every column had half the mean error of any mechanism without "
+        "public rows on ACS and, at epsilon 1, on ADULT; since their error is large if kinds of rows are "
+        f"missing, {screen.share:.0%} of the budget is first spent on checking whether they can fit",
         refusal=None
         if error <= SCREENED * screen.max_error
-        else f"a look at whether the public rows can fit would be off by {error:.2g} of the rows with this "
-        f"budget and {setting.expected_rows:,} expected rows, too much to trust them",
+        else f"a check of whether the public rows can fit would have an error of {error:.2g} of the rows "
+        f"with this budget and {setting.expected_rows:,} expected rows, too much to trust it",
     )
 
 
@@ -189,19 +190,22 @@ def _for_one_table(auto: Auto, setting: Setting) -> list[Candidate]:
     if seen is None:
         return [*_once_first(_MEASURED_ONCE), *_BEHIND]
     fact = (
-        "if all pairs of columns below the workload were measured once, an average cell would hold "
+        "if all pairs of columns in the workload were measured once, an average count would be "
         f"{_rounded(seen)} times its noise"
     )
     if seen >= VISIBLE_WHEN_MEASURED_ONCE:
         return [
-            *_once_first(f"{fact}; from {VISIBLE_WHEN_MEASURED_ONCE:g} on, {_MEASURED_ONCE}"),
+            *_once_first(f"{fact}; with at least {VISIBLE_WHEN_MEASURED_ONCE:g}, {_MEASURED_ONCE}"),
             *_BEHIND,
         ]
     if len(_columns_of(setting)) > FEW_COLUMNS and _is_all_noise(setting):
         return [*_single_columns_first(f"{fact}; {_SINGLE_COLUMNS}"), *_BEHIND]
     if auto.goal == "max_error":
         return [*_once_first(f"{fact}; {_FAINT_BUT_LARGEST}"), *_BEHIND]
-    return [*_rounds_first(f"{fact}; below {VISIBLE_WHEN_MEASURED_ONCE:g}", setting), *_BEHIND]
+    return [
+        *_rounds_first(f"{fact}; with less than {VISIBLE_WHEN_MEASURED_ONCE:g}", setting),
+        *_BEHIND,
+    ]
 
 
 def _columns_of(setting: Setting) -> set[str]:
@@ -209,7 +213,7 @@ def _columns_of(setting: Setting) -> set[str]:
 
 
 def _is_all_noise(setting: Setting) -> bool:
-    """Whether a network would measure single columns, although more is asked."""
+    """Whether a network would measure only single columns, although the workload has more."""
     network = GenerativeNetwork(name="generative_network")
     measured = generative_network.choose_measured(network, setting)
     asks_for_more = any(len(block.attributes) > 1 for block in setting.asked)
@@ -218,7 +222,9 @@ def _is_all_noise(setting: Setting) -> bool:
 
 def _single_columns_first(reason: str) -> list[Candidate]:
     network, annealed, rounds = _once_first(reason)
-    drawback = "where measuring pairs adds more noise than information, its mean error was {} larger (LOANS)"
+    drawback = (
+        "if measuring pairs adds more noise than information, its mean error was {} larger (LOANS)"
+    )
     return [
         network,
         replace(rounds, drawback=drawback.format("6 to 42%")),
@@ -231,14 +237,14 @@ def _once_first(reason: str) -> list[Candidate]:
     annealed = Candidate(
         GemPlus(name="gem_plus"),
         _ANNEALED,
-        drawback="its mean error was up to 13% larger than that of generative_network or 5% smaller, and "
-        "its largest up to 2.6 times as large (ACS, ADULT)",
+        drawback="its mean error was between 5% smaller and 13% larger than that of generative_network, "
+        "and its maximum error up to 2.6 times as large (ACS, ADULT)",
     )
     rounds = Candidate(
         Gem(name="gem"),
         _IN_ROUNDS,
-        drawback="where cells stand out from their noise, its mean error was 10 to 30% larger than that "
-        "of generative_network, and its largest up to 60%",
+        drawback="if cells stand out from their noise, its mean error was 10 to 30% larger than that of "
+        "generative_network, and its maximum error up to 60% larger",
     )
     return [network, annealed, rounds]
 
@@ -258,8 +264,8 @@ def _rounds_first(fact: str, setting: Setting) -> list[Candidate]:
     network = Candidate(
         GenerativeNetwork(name="generative_network"),
         _MEASURED_ONCE,
-        drawback="where most cells drown in their noise its mean error was 5 to 45% larger, though its "
-        "largest was the smallest (ADULT*, LOANS): ask for goal max_error if that matters more",
+        drawback="if most cells are smaller than their noise, its mean error was 5 to 45% larger, but its "
+        "maximum error was the smallest (ADULT*, LOANS): set goal max_error if that matters more",
     )
     first = [annealed, rounds] if len(columns) <= FEW_COLUMNS else [rounds, annealed]
     return [*first, network]

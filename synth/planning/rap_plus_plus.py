@@ -10,11 +10,11 @@ from synth.planning.rounds import plan_rounds
 from synth.planning.spending import Rounds, Setting
 
 RELAXED_ROUNDS = 5
-"""Rounds where the release names none: each anneals its soft thresholds from the beginning."""
+"""Default number of rounds; each round anneals its soft thresholds from the beginning."""
 
 
 def choose_measured(spec: RapPlusPlus, setting: Setting) -> Sequence[Block]:
-    """Marginals of the orders with the least forecast error; all else that is asked, as it is."""
+    """Marginals of the orders with the least forecast error; other queries of the workload as given."""
     return by_forecast_error(setting)
 
 

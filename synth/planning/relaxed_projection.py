@@ -1,4 +1,4 @@
-"""How `relaxed_projection` spends: marginals of the best orders are measured once."""
+"""How `relaxed_projection` spends: it measures marginals of the best orders once."""
 
 from collections.abc import Sequence
 
@@ -11,15 +11,15 @@ from synth.planning.spending import OneShot, Setting
 
 
 def choose_measured(spec: OneShotMixtureSpec, setting: Setting) -> Sequence[Block]:
-    """Marginals of the orders with the least forecast error; all else that is asked, as it is."""
+    """Marginals of the orders with the least forecast error; other queries of the workload as given."""
     return by_forecast_error(setting)
 
 
 def plan(spec: OneShotMixtureSpec, measured: Sequence[Block], setting: Setting) -> OneShot:
-    """One-way marginals apart from the others."""
+    """One share for the one-way marginals, another for the rest."""
     return divide(setting.units, one_way_apart(measured, spec.one_way_share))
 
 
 def memory_bytes(spec: OneShotMixtureSpec, measured: Sequence[Block], setting: Setting) -> int:
-    """What is fitted, and what it is compared with."""
+    """The generator, and the measurements."""
     return fitted_once_bytes(spec, measured, setting)

@@ -11,7 +11,7 @@ from synth.planning.pace import Pace, columns_of
 from synth.planning.spending import AnnealedRounds, Rounds, Setting
 
 OPENING_LEVELS = 5
-"""Levels of the trees by which numbers without bins are opened."""
+"""Levels of the trees that measure numbers without bins before the first round."""
 
 
 def plan_rounds(
@@ -22,9 +22,9 @@ def plan_rounds(
     pace: Pace,
     first: Sequence[Block] | None = None,
 ) -> Rounds:
-    """Divide over T k selections and measurements, which the paper's theorem 1 forgets to do.
+    """Divide the budget over T k selections and measurements; the paper's theorem 1 omits the k.
 
-    `first` is what to measure once, before the rounds: every column alone, where not given.
+    `first` is measured once, before the rounds; by default, every column alone.
     """
     first = _every_column(spec, measured, setting) if first is None else first
     opened = tuple(moved_of(first, setting))
@@ -38,7 +38,8 @@ def plan_rounds(
     select = math.floor(weight * each)
     if min(select, each - select) < 1:
         raise SpecError(
-            f"{pace.rounds} rounds of {pace.per_round} leave no budget for each; ask for fewer rounds"
+            f"the budget is too small for {pace.rounds} rounds of {pace.per_round} measurements; "
+            "ask for fewer rounds"
         )
     planned = Rounds(
         public=public,
@@ -57,7 +58,7 @@ def plan_rounds(
 def _every_column(
     spec: AdaptiveSpec, measured: Sequence[Block], setting: Setting
 ) -> Sequence[Block]:
-    """The distribution of every column that some candidate is about, if the opening has a share."""
+    """The distribution of every candidate column, if the opening has a share."""
     if not spec.opening_share:
         return []
     return [
@@ -69,10 +70,10 @@ def _every_column(
 
 
 def is_moved(block: Block, setting: Setting) -> bool:
-    """Whether some unit can change its counts; if none can, they are public."""
+    """Whether some unit can change the block's counts; if none can, they are public."""
     return block.sensitivity(setting.schema, setting.protection).l2_squared > 0
 
 
 def moved_of(blocks: Sequence[Block], setting: Setting) -> list[Block]:
-    """Those that some unit can change."""
+    """The blocks whose counts some unit can change."""
     return [block for block in blocks if is_moved(block, setting)]

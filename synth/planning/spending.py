@@ -1,4 +1,4 @@
-"""The plans by which mechanisms spend. Amounts are units of 1e-12 rho."""
+"""Spending plans of mechanisms. Amounts are units of 1e-12 rho."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,14 @@ from scrim.spec.workload import Block, Blocks
 
 @dataclass(frozen=True)
 class Setting:
-    """What is known before anything is spent: all that a mechanism's own choices may follow from."""
+    """What is known before any budget is spent; a mechanism's choices may depend on nothing else."""
 
     schema: Schema
     protection: Protection
     units: int
     """The mechanism's budget, in units of 1e-12 rho."""
     expected_rows: int
-    """About how many rows there are, as declared."""
+    """The declared approximate number of rows."""
     asked: Blocks
 
 
@@ -33,9 +33,9 @@ class Rounds:
     """A plan of T rounds of k selections and k measurements."""
 
     public: tuple[Block, ...]
-    """Blocks whose counts no unit can move: they are read once, before the first round, for nothing."""
+    """Blocks whose counts no unit can change; they are read once, before the first round, at no cost."""
     opened: tuple[Block, ...]
-    """Blocks about single columns that are measured once, before the first round."""
+    """Blocks of single columns that are measured once, before the first round."""
     opening: int
     """Units for measuring each of them."""
     rounds: int
@@ -78,7 +78,7 @@ class Draws:
     """A plan of T rounds of draws by the query player of a game."""
 
     per_round: int
-    """Independent draws of each round."""
+    """Independent draws in each round."""
     prices: tuple[int, ...]
     """Units of one draw, round by round."""
 

@@ -1,4 +1,4 @@
-"""What a release is about: a table of rows, one of two linked tables, or both."""
+"""The subject of a release: a table of rows, one of two linked tables, or both."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -19,14 +19,14 @@ class Subject:
 
     table: StoredTable
     schema: Schema
-    """Of these rows; a LinkedSchema where two tables are linked."""
+    """Schema of these rows; a LinkedSchema if two tables are linked."""
     protection: Protection
 
 
 def subject_of(
     release: AskedRelease, schema: Schema | TwoLevelSchema, protection: Protection
 ) -> Subject:
-    """What a release reads of a dataset with that schema."""
+    """Return the part of a dataset that a release reads."""
     if isinstance(schema, Schema):
         if release.table is not None:
             raise SpecError(
@@ -37,8 +37,8 @@ def subject_of(
         return Subject("linked", schema.linked, protection)
     if release.table == "groups" and protection.unit == "person":
         raise SpecError(
-            "the population protects each person, but the table of groups does not say to whom a row "
-            "belongs; leave `table` out to release both tables, or use a population whose unit is household"
+            "the population protects each person, but the table of groups has no persons; leave `table` "
+            "out to release both tables, or use a population whose unit is household"
         )
     alone = schema.table(release.table)
     if not alone.attributes:

@@ -1,9 +1,9 @@
-"""How large an exact graphical model of some marginals is, before anything is built.
+"""The size of an exact graphical model of given marginals, before it is built.
 
 A model of marginals over sets of attributes keeps one table for each clique of a triangulated graph
-in which the attributes of every set are neighbours. Which edges are added decides the size; finding
-the fewest cells is NP-hard, so two rules are tried, in a fixed order, and the better one is taken.
-Everything here follows from public names and sizes.
+in which the attributes of every set are neighbours. The size depends on which edges are added; finding
+the fewest cells is NP-hard, so two rules are tried, in a fixed order, and the better one is used.
+Everything here depends only on public names and sizes.
 
 Book: Koller, Friedman (2009), Probabilistic Graphical Models, section 9.4.3.
 """
@@ -18,7 +18,7 @@ Attributes = tuple[str, ...]
 
 
 def triangulate(sets: Iterable[Collection[str]], sizes: Mapping[str, int]) -> list[Attributes]:
-    """The cliques of a small triangulated graph that holds every set, and every attribute of `sizes`.
+    """The cliques of a small triangulated graph that contains every set, and every attribute of `sizes`.
 
     Attributes of a clique are in the order of `sizes`.
     """
@@ -27,12 +27,12 @@ def triangulate(sets: Iterable[Collection[str]], sizes: Mapping[str, int]) -> li
 
 
 def model_cells(sets: Iterable[Collection[str]], sizes: Mapping[str, int]) -> int:
-    """The cells of the exact model of some marginals."""
+    """Number of cells of the exact model of the marginals."""
     return total_cells(triangulate(sets, sizes), sizes)
 
 
 def has_room(sets: Iterable[Collection[str]], sizes: Mapping[str, int], *, max_cells: int) -> bool:
-    """Whether that model stays within a number of cells; often known before it is complete."""
+    """Whether that model stays within `max_cells`; often decided before it is complete."""
     sets = list(sets)
     if _least_cells(_neighbours(sets, sizes), list(sizes.values()), enough=max_cells) > max_cells:
         return False
@@ -48,13 +48,13 @@ def has_room(sets: Iterable[Collection[str]], sizes: Mapping[str, int], *, max_c
 
 
 def smallest_model(sets: Iterable[Collection[str]], sizes: Mapping[str, int]) -> int:
-    """The cells of the smallest model of one of some marginals, beside which each column is alone."""
+    """Number of cells of the smallest model of one marginal, with every other column on its own."""
     widths = ([sizes[name] for name in names] for names in sets)
     return sum(sizes.values()) + min(math.prod(each) - sum(each) for each in widths)
 
 
 def total_cells(cliques: Iterable[Collection[str]], sizes: Mapping[str, int]) -> int:
-    """The cells of the tables of some cliques together."""
+    """Total number of cells of the cliques' tables."""
     return sum(math.prod(sizes[name] for name in clique) for clique in cliques)
 
 
@@ -65,11 +65,11 @@ def _by_each_rule(
     graph = _neighbours(sets, sizes)
 
     def cells(node: int, neighbours: list[int]) -> int:
-        """Cells of the table that eliminating a node makes."""
+        """Cells of the table created by eliminating a node."""
         return weights[node] * math.prod(weights[i] for i in _members(neighbours[node]))
 
     def added_cells(node: int, neighbours: list[int]) -> int:
-        """Cells of the pairs of neighbours that eliminating a node joins, twice."""
+        """Twice the cells of the pairs of neighbours that eliminating a node connects."""
         mine, added = neighbours[node], 0
         for i in _members(mine):
             strangers = mine & ~neighbours[i] & ~(1 << i)
@@ -82,7 +82,7 @@ def _by_each_rule(
 
 
 def _neighbours(sets: Iterable[Collection[str]], sizes: Mapping[str, int]) -> list[int]:
-    """For each attribute, those that share a set with it, as the bits of a whole number."""
+    """For each attribute, the attributes that share a set with it, as the bits of an integer."""
     bits = {name: 1 << position for position, name in enumerate(sizes)}
     graph = dict.fromkeys(sizes, 0)
     for attributes in sets:
@@ -93,9 +93,9 @@ def _neighbours(sets: Iterable[Collection[str]], sizes: Mapping[str, int]) -> li
 
 
 def _least_cells(graph: list[int], weights: list[int], *, enough: int) -> int:
-    """Cells that every triangulation has at least, counted up to `enough`.
+    """A lower bound on the cells of any triangulation, counted up to `enough`.
 
-    Where each node of some part of a graph has d neighbours in it, a clique has d + 1 nodes.
+    If every node of a subgraph has d neighbours in it, some clique has at least d + 1 nodes.
     """
     smallest = list(accumulate(sorted(weights), mul))
     left = (1 << len(graph)) - 1
@@ -111,9 +111,9 @@ def _least_cells(graph: list[int], weights: list[int], *, enough: int) -> int:
 
 
 def _eliminate(graph: list[int], cost: Callable[[int, list[int]], int]) -> Iterator[int]:
-    """Remove the cheapest node, join its neighbours, and so on: the largest cliques that are seen.
+    """Repeatedly remove the cheapest node and connect its neighbours; yield the maximal cliques.
 
-    Sets of nodes are the bits of whole numbers.
+    Sets of nodes are the bits of integers.
     """
     graph, left = list(graph), dict.fromkeys(range(len(graph)), 0)
     stale = set(left)
@@ -130,7 +130,7 @@ def _eliminate(graph: list[int], cost: Callable[[int, list[int]], int]) -> Itera
             yield clique
         for other in _members(neighbours):
             graph[other] = (graph[other] | neighbours) & ~(1 << other | 1 << node)
-        # A new edge between two neighbours also changes what their own neighbours would add.
+        # A new edge between two neighbours also changes the cost of their own neighbours.
         touched = neighbours
         for other in _members(neighbours):
             touched |= graph[other]

@@ -123,7 +123,7 @@ class TestPreview:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({}, "name one of them in `table`"),
+        ({}, "name one of the two in `table`"),
         (H_GEM | {"table": "groups"}, "h_gem works on groups of individuals"),
         ({"table": "groups", "workload": H_GEM["workload"]}, "mwem cannot answer hierarchical"),
         (H_GEM | {"workload": [{"type": "marginals", "k": 2}]}, "h_gem cannot answer marginals"),

@@ -156,7 +156,7 @@ def test_what_does_not_fit_a_worker_is_refused(api: Api, monkeypatch: pytest.Mon
     previewed = api.role("curator").post("/v1/releases/preview", json=body)
     for answer in (previewed, api.create(body)):
         found = problem(answer, 422, "cannot-work")
-        assert "6,866 MiB, and workers have 1,024 MiB" in found["detail"]
+        assert "6,866 MiB, but workers have 1,024 MiB" in found["detail"]
         assert "outputs.rows" in found["detail"]
     assert api.all.get(f"/v1/populations/{population}").json() == before
 

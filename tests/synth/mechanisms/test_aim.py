@@ -91,5 +91,5 @@ def refuse(match: str, **settings: Any) -> None:
 
 
 def test_what_cannot_work_is_refused_with_a_remedy() -> None:
-    refuse("aim chooses one marginal in each round.*leave per_round out", per_round=2)
+    refuse("aim selects one marginal per round.*leave per_round out", per_round=2)
     refuse("has 12 cells, and max_cells is 11; allow more", max_cells=11)

@@ -131,7 +131,7 @@ class TestPublicData:
     def test_rows_with_every_column_are_reweighted_after_a_look(self) -> None:
         found = ask(public=SMALL)
         assert found.release.mechanism == PepPub(name="pep_pub", screen=Screen())
-        assert "no use of the public data" in against(found)["generative_network"]
+        assert "does not use the public data" in against(found)["generative_network"]
 
     def test_without_some_columns_a_network_learns_them_where_that_helps(self) -> None:
         fewer = coded_schema(dict(list(SIZES.items())[:3]))
@@ -173,7 +173,7 @@ def test_what_does_not_fit_is_refused_by_name_too(changes: dict[str, Any], remed
     named = {"mechanism": {"name": "mwem"}} | changes
     ask(memory_bytes=None, **named)
     with pytest.raises(
-        SpecError, match=r"needs about [\d,]+ MiB, and workers have 64 MiB"
+        SpecError, match=r"needs about [\d,]+ MiB, but workers have 64 MiB"
     ) as found:
         ask(memory_bytes=2**26, **named)
     assert remedy in str(found.value)
@@ -197,7 +197,7 @@ def test_what_is_to_be_measured_is_passed_on() -> None:
 def test_whatever_works_is_found() -> None:
     found = ask(budget={"rho": 1e-12}, protection=REPLACE_ONE)
     assert chosen(found) == "fem"
-    assert found.choice is not None and "usually err less" in found.choice.reasons[0]
+    assert found.choice is not None and "usually smaller errors" in found.choice.reasons[0]
     assert "too small for" in against(found)["generative_network"]
 
 

@@ -290,7 +290,7 @@ def test_a_marginal_too_large_for_memory_is_refused() -> None:
     asked = [{"type": "marginals", "k": 3}]
     values = 300
     assert values**3 > MAX_CELLS
-    with pytest.raises(DomainTooLarge, match=r"\(c0, c1, c2\) are 27,000,000"):
+    with pytest.raises(DomainTooLarge, match=r"\(c0, c1, c2\) has 27,000,000 queries"):
         check(release({"name": "gaussian"}, workload=asked), schema(values=values))
 
 

@@ -99,7 +99,7 @@ def test_a_column_of_another_kind_is_refused(tmp_path: Any, column: dict[str, An
 
 def test_nothing_in_common_and_no_rows_are_refused(tmp_path: Any) -> None:
     town = Schema(columns=[c for c in PUBLIC.columns if c.name == "town"])
-    with pytest.raises(SpecError, match="no column of the private one"):
+    with pytest.raises(SpecError, match="no column with the private one"):
         align(table(tmp_path, town, LINES), PRIVATE)
     with pytest.raises(SpecError, match="no rows"):
         align(table(tmp_path, PUBLIC, LINES[:1]), PRIVATE)
