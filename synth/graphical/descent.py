@@ -11,21 +11,21 @@ from dataclasses import dataclass
 import torch
 
 MEMORY = 20
-"""How many steps are remembered."""
+"""Number of past steps that are stored."""
 DECREASE = 1e-4
-"""The share of the decrease that the slope promises, without which a step is too long."""
+"""Smallest accepted decrease, as a share of the decrease that the slope predicts (Armijo condition)."""
 SHORTEST = 2.0**-30
 
 
 @dataclass(frozen=True)
 class Point:
-    """A place, and what the function does there."""
+    """A place, and the function's value and derivatives there."""
 
     place: torch.Tensor
     value: float
     gradient: torch.Tensor
     diagonal: torch.Tensor
-    """The diagonal of the matrix of second derivatives, or something near it; positive."""
+    """The diagonal of the matrix of second derivatives, or an approximation; positive."""
 
 
 def minimise(
@@ -52,7 +52,7 @@ def minimise(
 
 
 def _direction(point: Point, pairs: deque[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
-    """The two loops: the gradient times an estimate of the inverse of the second derivatives."""
+    """The two-loop recursion: the gradient times an estimate of the inverse Hessian."""
     direction = -point.gradient
     along = []
     for moved, turned in reversed(pairs):
@@ -72,7 +72,7 @@ def _direction(point: Point, pairs: deque[tuple[torch.Tensor, torch.Tensor]]) ->
 def _step(
     evaluate: Callable[[torch.Tensor], Point], point: Point, direction: torch.Tensor
 ) -> Point | None:
-    """The longest step, halved until it decreases the function enough; None where none does."""
+    """Halve the step until it decreases the function enough; None if no step does."""
     slope = float(point.gradient @ direction)
     length = 1.0
     while length > SHORTEST:

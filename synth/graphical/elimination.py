@@ -1,6 +1,6 @@
-"""Cross tables of attributes that no clique holds together, by eliminating all others.
+"""Cross tables of attributes that no single clique contains, by eliminating all others.
 
-What lies behind an edge of the tree reaches a query only through the edge's separator: as the
+The part of the tree behind an edge affects a query only through the edge's separator: as the
 distribution of the query's attributes there, given the separator. Such tables are shared by all
 queries that need them.
 """
@@ -17,13 +17,13 @@ from synth.planning.memory import ELIMINATED_ENTRIES
 from synth.planning.triangulation import Attributes
 
 SMALLEST_PRODUCT = 1e-300
-"""Keeps a cell that nothing is in from being divided by."""
+"""Lower bound of divisors: avoids division by zero for empty cells."""
 
 Table = tuple[Attributes, torch.Tensor]
 
 
 class TableTooLarge(Exception):
-    """A table on the way would have more entries than are held at once."""
+    """An intermediate table would exceed the limit of entries."""
 
 
 class Elimination:
@@ -44,7 +44,7 @@ class Elimination:
 
     @classmethod
     def of(cls, beliefs: Beliefs) -> "Elimination":
-        """On the distributions of the cliques of a tree."""
+        """Answer from the distributions of a tree's cliques."""
         return cls(beliefs.tree, beliefs.tables, beliefs.separator_tables)
 
     def marginal(self, query: Attributes) -> torch.Tensor:
@@ -60,7 +60,7 @@ class Elimination:
         return table.permute([names.index(name) for name in query])
 
     def _entries_on_the_way(self, clique: int, towards: int | None, query: frozenset[str]) -> int:
-        """The sizes of all messages that reach a clique, which depend on where they all meet."""
+        """The total size of all messages if this clique is the root."""
         entries = 0
         for neighbour, beyond in self._beyond(clique, towards, query):
             _, separator = self._separator(clique, neighbour)
@@ -77,7 +77,7 @@ class Elimination:
         return [(i, beyond) for i, beyond in found if beyond and i != towards]
 
     def _in_slices(self, query: Attributes) -> torch.Tensor:
-        """One code after another of the query's widest attribute."""
+        """Compute the table one code of the query's widest attribute at a time."""
         sizes = self._sizes
         name = max(query, key=lambda name: sizes[name])
         slices = [self._narrowed(name, code).marginal(query) for code in range(sizes[name])]
@@ -97,9 +97,9 @@ class Elimination:
         )
 
     def _from(self, clique: int, towards: int | None, query: frozenset[str]) -> Table:
-        """What the query's attributes behind an edge are, given the edge's separator.
+        """The joint table of the query's attributes behind an edge and of the edge's separator.
 
-        Without an edge: what they are.
+        Without an edge, the table of the query's attributes.
         """
         attributes = self._tree.cliques[clique]
         messages = [
@@ -128,14 +128,14 @@ class Elimination:
         axes = [size if name in kept else 1 for name, size in zip(names, table.shape, strict=True)]
         in_order = [kept.index(name) for name in names if name in kept]
         message = names, table / shares.permute(in_order).reshape(axes).clamp_min(SMALLEST_PRODUCT)
-        # The first ones stay: they are about single attributes, which most queries share.
+        # The first entries stay: they cover single attributes, which most queries share.
         if self._remembered + table.numel() <= self._limit:
             self._remembered += table.numel()
             self._messages[key] = message
         return message
 
     def _multiply(self, table: Table, message: Table, wanted: Collection[str]) -> Table:
-        """Multiply two tables and sum over the attributes that nobody needs any more."""
+        """Multiply two tables and sum over the attributes that are no longer needed."""
         (names, left), (others, right) = table, message
         union = dict.fromkeys((*names, *others))
         result = tuple(name for name in union if name in wanted)
@@ -170,7 +170,7 @@ class Elimination:
 
     @cached_property
     def _behind(self) -> dict[tuple[int, int], frozenset[str]]:
-        """By edge and direction, the attributes on its far side."""
+        """The attributes on the far side of each directed edge."""
         cliques = self._tree.cliques
         found: dict[tuple[int, int], frozenset[str]] = {}
         for child in reversed(range(1, len(cliques))):

@@ -3,10 +3,10 @@
 Paper: McKenna, Sheldon, Miklau (2019): the marginals that are closest in least squares,
 weighted by the noise of each measurement, and of all distributions that have them the one of largest
 entropy, which is a graphical model.
-Departures: entropy has a weight w of its own. That makes the solution unique and its potentials
-finite, and fits noise less (docs/defaults.md). And instead of mirror descent on marginals, the dual is
-minimised, which has no constraints: with y the measured fractions, s their noise, and m(t) the
-marginals of the model with potentials t, it is
+Departures: entropy has its own weight w, which makes the solution unique and its potentials finite,
+and fits noise less (docs/defaults.md). Instead of mirror descent on marginals, the dual is minimised,
+which has no constraints: with y the measured fractions, s their noise, and m(t) the marginals of the
+model with potentials t, it is
 
     log Z(t) - <t, y> + w/2 sum s^2 t^2,    and its gradient is    m(t) - y + w s^2 t.
 
@@ -25,19 +25,20 @@ from synth.graphical.propagation import propagate
 from synth.planning.triangulation import Attributes
 
 ENTROPY_WEIGHT = 0.5
-"""In units of the largest noise: a potential of one leaves such a cell off by half of it."""
+"""Weight of entropy, relative to the largest noise: at a potential of one, such a cell is off by half of
+its noise."""
 CLOSE = 0.1
-"""A fit is done when its gradient is so small against the noise, in the root of the mean square."""
+"""A fit ends when the root mean square of gradient / noise is below this value."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Fractions that a marginal should have, one axis for each attribute."""
+    """Measured fractions of a marginal, one axis per attribute."""
 
     attributes: Attributes
     values: torch.Tensor
     noise: torch.Tensor
-    """Standard deviation of each value, above 0; infinite where there is none."""
+    """Standard deviation of each value, above 0; infinite if the cell was not measured."""
 
 
 def estimate(
@@ -48,7 +49,7 @@ def estimate(
     steps: int,
     close: float = CLOSE,
 ) -> dict[Attributes, torch.Tensor]:
-    """Potentials over the measured marginals, found from those of an earlier fit."""
+    """Potentials over the measured marginals, starting from those of an earlier fit."""
     names = [each.attributes for each in evidence]
     shapes = [each.values.shape for each in evidence]
     values = torch.cat([_adding_up(each).flatten() for each in evidence])
@@ -75,18 +76,18 @@ def estimate(
 
 
 def entropy_weight(noise: torch.Tensor) -> torch.Tensor:
-    """The weight w beside measurements of that noise.
+    """The weight w for measurements with that noise.
 
-    By the largest, so that a weight for precise measurements does not flatten the coarse ones.
+    It follows from the largest noise, so that it does not flatten the noisiest measurements.
     """
     return ENTROPY_WEIGHT / noise[noise.isfinite()].max()
 
 
 def _adding_up(evidence: Evidence) -> torch.Tensor:
-    """Values that add up to one, where all are known.
+    """Shift the values so that they sum to one, if all are known.
 
-    All distributions do, so this changes least squares by a constant. Without it, potentials would
-    have to grow evenly to no effect.
+    All distributions sum to one, so this changes least squares by a constant. Without the shift, all
+    potentials would have to grow evenly, without effect.
     """
     known = evidence.noise.isfinite()
     if not known.all():

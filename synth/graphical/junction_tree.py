@@ -1,4 +1,4 @@
-"""Junction trees: cliques in a tree, where cliques that share an attribute are connected by it."""
+"""Junction trees: trees of cliques in which the cliques with a common attribute are connected."""
 
 import math
 from collections.abc import Collection, Iterable
@@ -14,24 +14,24 @@ from synth.planning.triangulation import Attributes, triangulate
 class JunctionTree:
     """Cliques, each after its parent. Attributes are in the domain's order everywhere.
 
-    Parts of the model that share nothing are connected by empty separators.
+    Parts of the model without common attributes are connected by empty separators.
     """
 
     domain: Domain
     cliques: tuple[Attributes, ...]
     parents: tuple[int, ...]
-    """Of each clique but the first, the position of its parent."""
+    """The position of the parent of each clique but the first."""
 
     @classmethod
     def of(cls, sets: Iterable[Collection[str]], domain: Domain) -> Self:
-        """The tree of a small triangulated graph that holds every set and every attribute."""
+        """The tree of a small triangulated graph that contains every set and every attribute."""
         cliques = triangulate(sets, domain.size_of)
-        # Summing towards the largest table keeps it from being an argument of others.
+        # The root is the largest table, so that it is never the argument of another one.
         largest = max(range(len(cliques)), key=lambda i: domain.project(cliques[i]).cells)
         ordered, parents = [cliques.pop(largest)], []
         while cliques:
-            # Prim's algorithm: a spanning tree with the most shared attributes has the property of a
-            # junction tree (Koller, Friedman 2009, theorem 10.6).
+            # Prim's algorithm: a spanning tree with the most shared attributes is a junction tree
+            # (Koller, Friedman 2009, theorem 10.6).
             _, child, parent = max(
                 (len(set(clique) & set(other)), -i, -j)
                 for i, clique in enumerate(cliques)
@@ -43,7 +43,7 @@ class JunctionTree:
 
     @property
     def cells(self) -> int:
-        """Cells of all cliques together."""
+        """Total number of cells of all cliques."""
         return sum(math.prod(self.shape(clique)) for clique in self.cliques)
 
     def shape(self, attributes: Iterable[str]) -> tuple[int, ...]:
@@ -56,14 +56,14 @@ class JunctionTree:
 
     @cached_property
     def separators(self) -> tuple[Attributes, ...]:
-        """What each clique but the first shares with its parent."""
+        """The attributes that each clique but the first shares with its parent."""
         return tuple(
             tuple(name for name in clique if name in self.cliques[parent])
             for clique, parent in zip(self.cliques[1:], self.parents, strict=True)
         )
 
     def holder(self, attributes: Collection[str]) -> int | None:
-        """The smallest clique that has all of some attributes, if one does."""
+        """The smallest clique that contains all of the attributes, or None."""
         wanted = set(attributes)
         holding = [i for i, clique in enumerate(self.cliques) if wanted <= set(clique)]
         return min(holding, key=lambda i: math.prod(self.shape(self.cliques[i])), default=None)

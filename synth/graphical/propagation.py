@@ -1,7 +1,7 @@
-"""Belief propagation: the distribution of every clique from potentials, exactly.
+"""Belief propagation: the exact distribution of every clique from potentials.
 
-Potentials are logarithms of factors, and are added and normalised as such: nothing underflows,
-however unlikely a cell is. One exponential for each cell is taken in each propagation.
+Potentials are logarithms of factors and are added and normalised as logarithms, so nothing underflows,
+however unlikely a cell is. Each propagation computes one exponential per cell.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,11 +24,11 @@ class Beliefs:
     tree: JunctionTree
     tables: tuple[torch.Tensor, ...]
     log_partition: float
-    """The logarithm of what the product of all potentials adds up to."""
+    """The logarithm of the sum over all cells of the product of the factors."""
 
     @cached_property
     def separator_tables(self) -> tuple[torch.Tensor, ...]:
-        """The distribution of what each clique but the first shares with its parent."""
+        """The distribution of the separator between each clique but the first and its parent."""
         return tuple(
             sum_to(table, clique, kept)
             for table, clique, kept in zip(
@@ -37,7 +37,7 @@ class Beliefs:
         )
 
     def inside(self, wanted: Iterable[Attributes]) -> dict[Attributes, torch.Tensor]:
-        """Cross tables of attributes that some clique holds together."""
+        """Cross tables of attributes that are together in some clique."""
         by_clique: dict[int, list[Attributes]] = {}
         for attributes in wanted:
             holder = self.tree.holder(attributes)
@@ -50,7 +50,7 @@ class Beliefs:
 
 
 def propagate(tree: JunctionTree, potentials: Tables) -> Beliefs:
-    """Collect messages from the leaves, then hand the distributions of separators back to them."""
+    """Collect messages from the leaves, then send the distributions of separators back to them."""
     given: list[dict[Attributes, torch.Tensor]] = [{} for _ in tree.cliques]
     for attributes, table in potentials.items():
         holder = tree.holder(attributes)
@@ -85,7 +85,7 @@ def propagate(tree: JunctionTree, potentials: Tables) -> Beliefs:
 
 
 def sum_to(table: torch.Tensor, attributes: Attributes, kept: Iterable[str]) -> torch.Tensor:
-    """A table summed over all attributes but those that are kept."""
+    """Sum a table over all attributes that are not kept."""
     remaining = set(kept)
     summed = [axis for axis, name in enumerate(attributes) if name not in remaining]
     return table.sum(summed) if summed else table

@@ -1,8 +1,8 @@
-"""Drawing rows from a junction tree so that the tables of its cliques are hardly missed.
+"""Drawing rows from a junction tree with little sampling error in the tables of its cliques.
 
 The first clique is drawn systematically: each cell gets its share to within one row. Every other
 clique adds its new attributes to rows that already have its separator: the rows are sorted by the
-separator, and go through the distributions of what is new, given it, by points that are spread evenly
+separator, and the new attributes are drawn given the separator, at points that are spread evenly
 over any run of rows (a golden-ratio sequence). So each cell of the clique, and each sum of cells with
 consecutive separators, gets its share to within about one row.
 """
@@ -21,7 +21,7 @@ Codes = dict[str, NDArray[np.int64]]
 
 
 def draw_rows(beliefs: Beliefs, rows: int, rng: np.random.Generator) -> Codes:
-    """Codes of every attribute, for so many rows in a random order."""
+    """Draw the codes of all attributes for `rows` rows, in random order."""
     tree = beliefs.tree
     root = beliefs.tables[0].numpy()
     cells = draw_systematically(root.ravel(), rows, rng)
@@ -43,15 +43,15 @@ def draw_rows(beliefs: Beliefs, rows: int, rng: np.random.Generator) -> Codes:
 def _draw_given(
     shares: NDArray[np.float64], given: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """A column of `shares` for each row, by the distribution in the line that the row is given."""
+    """Draw a column of `shares` for each row, from the distribution in line `given` of that row."""
     lines, line = np.unique(given, return_inverse=True)
     cumulative = shares[lines].cumsum(axis=1)
     cumulative /= cumulative[:, -1:]
-    # Rows with the same separator are in a random order: nothing else may decide what they get.
+    # Rows with the same separator are in random order, so that their codes depend on nothing else.
     order = np.argsort(line + rng.random(len(line)))
     points = np.empty(len(line))
     points[order] = (np.arange(len(line)) * GOLDEN + rng.random()) % 1
-    # Line k between k and k + 1, so that one search finds all.
+    # Line k is shifted to [k, k + 1], so that one search finds all points.
     edges = (np.arange(len(lines))[:, None] + cumulative).ravel()
     found = np.searchsorted(edges, line + points, side="right") - line * shares.shape[1]
     codes: NDArray[np.int64] = np.minimum(found, shares.shape[1] - 1)

@@ -1,7 +1,7 @@
-"""Many small tables and a large one: adding them up to it, and summing it down to them.
+"""Adding many small tables to a large one, and summing a large table to many small ones.
 
-Both go attribute by attribute, so that the large table is passed over about as often as it has
-attributes, not as often as there are small ones.
+Both work attribute by attribute, so the number of passes over the large table is about its number of
+attributes, not the number of small tables.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from synth.planning.triangulation import Attributes
 def spread(
     tables: Mapping[Attributes, torch.Tensor], attributes: Attributes, shape: Sequence[int]
 ) -> torch.Tensor:
-    """The sum of some tables, each repeated along the attributes that it lacks."""
+    """Add the tables, each repeated along the attributes that it lacks."""
     axis = _lacking(tables, attributes, shape)
     if axis is None:
         return tables[attributes] if tables else torch.zeros((), dtype=torch.float64)
@@ -28,7 +28,7 @@ def spread(
 def gather(
     table: torch.Tensor, attributes: Attributes, wanted: Iterable[Attributes]
 ) -> dict[Attributes, torch.Tensor]:
-    """Sums of a table over the attributes that each of some smaller ones lacks."""
+    """Sum a table to each of the wanted sets of attributes."""
     wanted = dict.fromkeys(wanted)
     axis = _lacking(wanted, attributes, table.shape)
     if axis is None:
@@ -43,7 +43,7 @@ def gather(
 def _lacking(
     tables: Iterable[Attributes], attributes: Attributes, shape: Sequence[int]
 ) -> int | None:
-    """The widest attribute that some table lacks: the tables that lack it become smallest."""
+    """The widest attribute that some table lacks: summing over it shrinks the tables most."""
     lacking = [i for i, name in enumerate(attributes) if any(name not in t for t in tables)]
     return max(lacking, key=lambda i: shape[i], default=None)
 
