@@ -1,12 +1,12 @@
-"""The privacy filter of one job: whole units, charged before the data is touched."""
+"""The privacy filter of one job: integer units, charged before the data are read."""
 
 
 class BudgetExceeded(Exception):
-    """An operation would cost more than the job has left. Nothing was touched."""
+    """An operation would cost more than the job has left. The data were not read."""
 
 
 class Accountant:
-    """Accepts a charge if and only if everything charged stays within the budget."""
+    """Accepts a charge if and only if the total stays within the budget."""
 
     def __init__(self, budget: int, *, spent: int = 0) -> None:
         if spent < 0 or budget < spent:

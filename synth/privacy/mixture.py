@@ -1,15 +1,15 @@
-"""Best mixture: how closely weights on public rows can meet the true counts of all queries.
+"""Best mixture: the smallest error with which weights on public rows can answer all queries.
 
     opt  =  min over weights w >= 0 on the rows, sum w = n,  of  max over queries q of |c_q - q(w)|
 
-a linear program (Liu et al. 2021, Leveraging Public Data, definition 4.1, in counts). It is solved
-between two bounds that hold whoever proposed w and y, for any signed y with |y|_1 <= 1:
+This is a linear program (Liu et al. 2021, Leveraging Public Data, definition 4.1, in counts). The search
+keeps two bounds, which hold for any w, however it was found, and any signed y with |y|_1 <= 1:
 
     y c - n max over rows x of y(x)   <=   opt   <=   max over q of |c_q - q(w)|,
 
-where y(x) adds up y_q over the queries that row x satisfies. Both are computed in whole numbers, and
-nothing else ends the loop than that they are less than GAP apart. So what is returned lies within
-GAP of opt for every table, and opt moves by no more than the counts do (docs/privacy.md, section 5).
+where y(x) is the sum of y_q over the queries that row x satisfies. Both are computed in integers, and
+the loop ends only when they are less than GAP apart. So the result is within GAP of opt for every
+table, and opt changes by no more than the counts do (docs/privacy.md, section 5).
 """
 
 from collections.abc import Callable
@@ -27,15 +27,15 @@ from synth.privacy.noise import FIXED_POINT
 from synth.queries import Marginal, QuerySet
 
 GAP = FIXED_POINT // 8
-"""How far apart the bounds may be at the end, in units of 1/FIXED_POINT of a row."""
+"""The loop ends when the bounds are less than this apart, in units of 1/FIXED_POINT of a row."""
 WHOLE_SHARE = 2**50
-"""The entries of y are whole multiples of 1/SHARES."""
+"""The entries of y are integer multiples of 1/WHOLE_SHARE."""
 SWEEPS = 20
-"""How often one round of projections goes over all marginals."""
+"""Number of passes over all marginals in one round of projections."""
 ROUNDS = 20
-"""How many rounds of projections come before each linear program."""
+"""Number of rounds of projections before each linear program."""
 CUTS = 300
-"""How many violated queries join the linear program at once."""
+"""Number of violated queries added to the linear program at once."""
 
 Counts = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -48,15 +48,15 @@ def best_mixture_error(
     rows: int,
     check: Callable[[], None] = lambda: None,
 ) -> int:
-    """The lower bound on opt that the loop ends with, in units of 1/FIXED_POINT of a row.
+    """Return the final lower bound on opt, in units of 1/FIXED_POINT of a row.
 
-    `check` is called again and again, and stops the search by raising.
+    `check` is called periodically and stops the search by raising.
     """
     search = Search(true_counts, queries, support, rows, check)
     while search.is_open:
         search.project()
         if search.is_open and not search.solve():
-            # Slower, but certain to get there: the loop ends even if the solver always fails.
+            # Slower, but guaranteed to converge: the loop ends even if the solver always fails.
             search.play()
     return search.lower
 
@@ -91,8 +91,8 @@ class Search:
     def project(self) -> None:
         """Entropy projections onto |c_q - q(w)| <= level, for a level above the lower bound.
 
-        They converge fast where such weights exist with room to spare. Most often they do: the
-        largest true count in a cell without public rows is the lower bound, and leaves that room.
+        They converge fast if such weights exist with slack. Usually they do: the lower bound is the
+        largest true count in a cell without public rows, which leaves slack for all other cells.
         """
         marginals = [
             (block.attributes, torch.from_numpy(counts / self._rows))
@@ -114,7 +114,7 @@ class Search:
                 return
 
     def solve(self) -> bool:
-        """The linear program over the queries that were violated most; tell if anything is new."""
+        """Solve the linear program over the most violated queries; return whether anything changed."""
         self._cut(self._errors(self._support.weights.numpy()))
         chosen, counts = self._matching, self._true[self._cuts].astype(np.float64)
         size = chosen.shape[1]
@@ -136,7 +136,7 @@ class Search:
         return (self.lower, self.upper, len(self._cuts)) != (lower, upper, cuts)
 
     def play(self) -> None:
-        """Exponential weights on the rows against the worst query of every step.
+        """Play exponential weights on the rows against the worst query of every step.
 
         After T steps the averages of both players are bounds at most n sqrt(2 ln(m) / T) apart, for
         m rows (Freund and Schapire 1999), and T doubles from call to call.
@@ -160,7 +160,7 @@ class Search:
         self._steps *= 2
 
     def _lower_from_single_queries(self) -> int:
-        """The lower bounds of y = +-1 on one query: no row satisfies it, or every row does."""
+        """The lower bound from y = +-1 on one query that no row, or every row, satisfies."""
         size = len(self._support.weights)
         one_each = replace(self._support, weights=torch.ones(size, dtype=torch.int64))
         satisfied = self._queries.on_support(one_each).numpy()
@@ -169,7 +169,7 @@ class Search:
         return FIXED_POINT * max(int(never.max(initial=0)), int(always.max(initial=0)))
 
     def _offer_shares(self, shares: Reals) -> None:
-        """The lower bound of some y, in whole numbers that are rounded so that |y|_1 <= 1."""
+        """Update the lower bound from some y, in integers that are rounded so that |y|_1 <= 1."""
         norm = np.abs(shares).sum()
         if not 0 < norm < np.inf:
             return
@@ -179,15 +179,15 @@ class Search:
         self.lower = max(self.lower, FIXED_POINT * (value - self._rows * gain) // WHOLE_SHARE)
 
     def _offer_weights(self, weights: Reals) -> Counts:
-        """The upper bound of some w; returns its errors."""
+        """Update the upper bound from some w; return its errors."""
         errors = self._errors(weights)
         self.upper = min(self.upper, self._largest(errors))
         return errors
 
     def _errors(self, weights: Reals) -> Counts:
-        """c_q - q(w) in units of 1/FIXED_POINT, for w rounded to whole units that sum to n."""
+        """c_q - q(w) in units of 1/FIXED_POINT, for w rounded to integer units that sum to n."""
         if not (0 < weights.sum() < np.inf and weights.min() >= 0):
-            weights = np.ones_like(weights)  # a proposal that is no distribution is replaced by one
+            weights = np.ones_like(weights)  # replace a proposal that is not a distribution
         total = self._rows * FIXED_POINT
         whole = np.floor(weights * (total / weights.sum())).astype(np.int64)
         whole[whole.argmax()] += total - whole.sum()
@@ -196,7 +196,7 @@ class Search:
         return errors
 
     def _cut(self, errors: Counts) -> None:
-        """Let the queries with the largest errors join the linear program."""
+        """Add the queries with the largest errors to the linear program."""
         sizes = np.abs(errors)
         sizes[self._cuts] = -1
         worst = np.argsort(-sizes, kind="stable")[:CUTS]

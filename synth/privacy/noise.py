@@ -1,7 +1,7 @@
-"""Exact noise and its price, both from the same OpenDP measurement, so they cannot drift apart.
+"""Exact noise and its price, both from the same OpenDP measurement, so that they always agree.
 
-Only whole numbers enter, only whole numbers leave, and no generator of numpy, torch or `random`
-is involved. Prices are units of 1e-12 rho, rounded up.
+Inputs and outputs are integers, and no random generator of numpy, torch or `random` is used. Prices are
+units of 1e-12 rho, rounded up.
 """
 
 import math
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from scrim.spec.budget import UNITS_PER_RHO
 
 FIXED_POINT = 2**20
-"""Scores are whole multiples of 1/FIXED_POINT of a row, so that only integers meet the noise."""
+"""Scores are integer multiples of 1/FIXED_POINT of a row, so that noise is added only to integers."""
 
 COPIES = 2
-"""How much more a score moves once it stands for copies of its candidate (docs/privacy.md, section 2.4)."""
+"""Added to a score's sensitivity because candidates are copied (docs/privacy.md, section 2.4)."""
 LN_2 = Fraction(Decimal(2).ln(Context(prec=60)))
 
 Counts = NDArray[np.int64]
@@ -33,7 +33,7 @@ _ZCDP = dp.zero_concentrated_divergence()
 
 @dataclass(frozen=True)
 class Sampler:
-    """Noise of one scale: what it costs and how it is drawn. It keeps nothing between draws."""
+    """Noise of one scale: its price and how it is drawn. It has no state between draws."""
 
     scale: float
     price: int
@@ -42,8 +42,8 @@ class Sampler:
 
 @lru_cache
 def gaussian(l2_squared: int, *, budget: int) -> Sampler:
-    """Discrete Gaussian noise, as little as the budget allows: rho = D2^2 / (2 sigma^2)."""
-    if l2_squared == 0:  # no unit can move the counts: they are public
+    """Discrete Gaussian noise at the smallest scale that the budget allows: rho = D2^2 / (2 sigma^2)."""
+    if l2_squared == 0:  # no unit can change the counts: they are public
         return Sampler(scale=0.0, price=0, release=lambda counts: counts)
     sensitivity = math.nextafter(math.sqrt(l2_squared), math.inf)
 
@@ -60,8 +60,8 @@ def gaussian(l2_squared: int, *, budget: int) -> Sampler:
 def noisy_top(linf: int, k: int, *, budget: int) -> Sampler:
     """The k largest scores under Gumbel noise (exponential mechanism): rho = k Du^2 / (2 b^2).
 
-    Drawn one after another, each among those that are left, which has the law of the k largest
-    (docs/privacy.md, section 2.3).
+    They are drawn one after another, each among those that are left, which has the same distribution as
+    the k largest (docs/privacy.md, section 2.3).
     """
 
     def at(scale: float) -> Sampler:
@@ -88,7 +88,7 @@ def gumbel_draws(linf: int, scale: float, draws: int) -> Sampler:
 
 def _exponential(linf: int, scale: float) -> tuple[Callable[[Counts, int], Counts], int]:
     """Independent draws of the exponential mechanism, and the price of one of them."""
-    # Absolute errors are not monotone in the data, so the metric must not claim it.
+    # Absolute errors are not monotone in the data, so the metric must not be monotone either.
     measurement = dp.m.make_noisy_max(_VECTOR, dp.linf_distance(T="i64"), _ZCDP, scale)
 
     def draw(scores: Counts, draws: int) -> Counts:
@@ -99,11 +99,11 @@ def _exponential(linf: int, scale: float) -> tuple[Callable[[Counts, int], Count
 
 
 def copies(scores: Counts, scale: float) -> tuple[Counts, Counts]:
-    """Whose copy each is, and the scores of the copies, about as likely to be drawn as each other.
+    """Copy likely candidates, so that all copies are about equally likely: their candidates and scores.
 
-    OpenDP proposes candidates evenly and accepts one with probability exp((score - largest) / scale):
-    where few are likely, that takes as many proposals as there are candidates. 2^k copies, each with
-    a score that is scale * k ln 2 lower, are together as likely as their candidate was.
+    OpenDP proposes candidates uniformly and accepts one with probability exp((score - largest) / scale).
+    If few are likely, that takes as many proposals as there are candidates. 2^k copies, each with a
+    score that is scale * k ln 2 lower, are together as likely as their candidate was.
     """
     likelihood = np.exp((scores - scores.max()) / scale)
     doublings = np.log2(np.maximum(1, likelihood / likelihood.mean())).astype(np.int64)
@@ -115,7 +115,7 @@ def copies(scores: Counts, scale: float) -> tuple[Counts, Counts]:
 
 
 def _cheapest(at: Callable[[float], Sampler], scale: float, budget: int) -> Sampler:
-    """The sampler at the analytic scale, raised by rounding steps until its own price fits."""
+    """The sampler at the analytic scale, increased by rounding steps until its price fits the budget."""
     for _ in range(100):
         if (sampler := at(scale)).price <= budget:
             return sampler

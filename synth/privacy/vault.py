@@ -1,7 +1,7 @@
-"""The door: the one place that holds the private rows.
+"""The door: the only object that holds the private rows.
 
-Every operation follows the same path (`_perform`): answered from the journal when the job is
-resumed; otherwise priced, charged, computed, committed, and only then returned.
+Every operation follows the same path (`_perform`). In a resumed job it is answered from the journal;
+otherwise it is priced, charged, computed, committed, and only then returned.
 """
 
 import hashlib
@@ -47,11 +47,11 @@ class Vault:
 
     @property
     def spent(self) -> int:
-        """Units spent so far, by this run and by those it resumes."""
+        """Units spent so far, by this run and by the runs that it resumes."""
         return self._accountant.spent
 
     def count_rows(self, *, budget: int) -> RowCount:
-        """The number of rows: sensitivity 0 (public) or the rows a unit may own."""
+        """The number of rows: its sensitivity is 0 (public) or the rows that a unit may own."""
         sampler = noise.gaussian(self.protection.row_count_sensitivity**2, budget=budget)
         done = self._perform("rows", "", sampler, self._true_row_count)
         return RowCount(max(1, int(done.values[0])), done.scale)
@@ -73,7 +73,7 @@ class Vault:
         k: int = 1,
         score: TotalError | None = None,
     ) -> list[int]:
-        """Exponential mechanism on absolute errors against `expected`, in whole numbers."""
+        """The exponential mechanism on absolute errors against `expected`, in integers."""
         starts = queries.candidates(among)
         if score is None:
             moved, score_of = self._largest_error(queries, starts)
@@ -88,9 +88,10 @@ class Vault:
         return [int(i) for i in self._perform("select", asked, sampler, true_scores).values]
 
     def _largest_error(self, queries: QuerySet, starts: Counts) -> tuple[int, Score]:
-        """Scores in units of sensitivity: that of a block's largest error is that of one query.
+        """Scores in units of sensitivity; a block's largest error has the sensitivity of one query.
 
-        Where blocks differ, scores are divided by it (docs/privacy.md, section 3), in whole numbers.
+        If the sensitivities of blocks differ, scores are divided by them (docs/privacy.md, section 3), in
+        integers.
         """
         linf = [block.sensitivity(self.protection).linf for block in queries.blocks]
         common = math.lcm(*(d for d in linf if d))  # 0: public counts, whose score is a constant
@@ -112,7 +113,7 @@ class Vault:
         among: Literal["marginals", "queries"],
         score: TotalError,
     ) -> tuple[int, Score]:
-        """Scores w (sum of errors - offset), which move by w times the counts' L1 sensitivity."""
+        """Scores w (sum of errors - offset), whose sensitivity is w times the counts' L1 sensitivity."""
         l1 = [moved.l1 for moved in queries.sensitivities(among, self.protection)]
         # No product beyond 2^62. A cap is 1-Lipschitz, so it keeps the sensitivity.
         cap = 2**29 // int(np.abs(score.weights).max()) * 2**32
@@ -134,7 +135,7 @@ class Vault:
         past: int,
         draws: int,
     ) -> list[int]:
-        """Draws from exp(rate * regret) after `past` rounds; q + size is the negation of q.
+        """Draw from exp(rate * regret) after `past` rounds; q + size is the negation of q.
 
         docs/privacy.md, section 2, with both sides multiplied by rows * FIXED_POINT: the score is
         past * c_q - rows * (sum of past model answers), the Gumbel scale rows / rate.
@@ -160,7 +161,7 @@ class Vault:
         rows: int,
         budget: int,
     ) -> CertifiedError:
-        """max |N c_q - n_hat c^_q|: a maximum of absolute errors moves by N for each row moved."""
+        """max |N c_q - n_hat c^_q|: a maximum of absolute errors changes by N for each changed row."""
         linf = max(block.sensitivity(self.protection).linf for block in queries.blocks)
 
         def true_error() -> Counts:
@@ -168,7 +169,7 @@ class Vault:
             return np.array([errors.max()])
 
         sampler = noise.gaussian((released_rows * linf) ** 2, budget=budget)
-        # The bound holds for these answers alone: a resumed job that drew other rows must not use it.
+        # The bound holds only for these answers: a resumed job that drew other rows must not use it.
         answers = hashlib.sha256(released.astype("<i8").tobytes()).hexdigest()
         asked = f"{queries.size} queries answered as {answers}"
         done = self._perform("certify", asked, sampler, true_error)
@@ -185,8 +186,8 @@ class Vault:
     ) -> MixtureError:
         """min over weights w on public rows of max |c_q - q(w)|, found to within GAP.
 
-        The exact minimum moves by one for each row moved. What is found lies less than GAP below it
-        on either of two neighbours, so it moves by at most GAP more (docs/privacy.md, section 5).
+        The exact minimum changes by one for each changed row. The value found is less than GAP below it
+        on either of two neighbours, so it changes by at most GAP more (docs/privacy.md, section 5).
         """
         linf = max(block.sensitivity(self.protection).linf for block in queries.blocks)
 
@@ -200,14 +201,14 @@ class Vault:
         return MixtureError(int(done.values[0]) / FIXED_POINT, done.scale / FIXED_POINT)
 
     def close(self) -> None:
-        """Refuse a journal that holds more than this release asked for: it belongs to another."""
+        """Refuse a journal with operations left over: it belongs to another release."""
         if self._recorded:
             raise JournalMismatch(f"the journal holds {len(self._recorded)} more operations")
 
     def _perform(
         self, kind: str, asked: str, sampler: noise.Sampler, true_values: Callable[[], Counts]
     ) -> Operation:
-        """Replay from the journal, or: charge, touch, commit, and only then return."""
+        """Replay from the journal; otherwise charge, compute, commit, and only then return."""
         if self._recorded:
             done = self._recorded.popleft()
             if (done.kind, done.asked) != (kind, asked):
@@ -232,7 +233,7 @@ class Vault:
         return self._true_all(QuerySet([query]))
 
     def _true_all(self, queries: QuerySet) -> Counts:
-        """True counts, kept for the rounds to come: one pass over the rows per new block."""
+        """True counts, cached for later rounds: one pass over the rows per new block."""
         missing = [block for block in queries.blocks if block not in self._true_counts]
         if missing:
             counted = QuerySet(missing)
@@ -243,15 +244,15 @@ class Vault:
 
 
 def fixed_point(counts: NDArray[np.float64]) -> Counts:
-    """Public expected counts as whole multiples of 1/FIXED_POINT, kept far from overflow."""
+    """Public expected counts as integer multiples of 1/FIXED_POINT, clipped far below overflow."""
     bounded = np.clip(np.nan_to_num(counts), -(2.0**40), 2.0**40)
     return np.rint(bounded * FIXED_POINT).astype(np.int64)
 
 
 def capped_sums(errors: Counts, starts: Counts, cap: int) -> Counts:
-    """The sum from each start to the next, or `cap`, a multiple of 2^32, where it is larger.
+    """The sum from each start to the next, limited to `cap`, which is a multiple of 2^32.
 
-    Added up in two halves, none of which can overflow.
+    The low and high halves are summed separately, so neither sum can overflow.
     """
     low = np.add.reduceat(errors & 0xFFFFFFFF, starts)
     high = np.add.reduceat(errors >> 32, starts) + (low >> 32)
