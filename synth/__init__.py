@@ -1,5 +1,5 @@
-"""Private data release: algorithms with a true differential-privacy guarantee.
+"""Private data release: algorithms with a proven differential-privacy guarantee.
 
-The library knows nothing of the web, databases or queues. Import what you need from its modules:
+The library does not depend on the web, databases or queues. Import what you need from its modules:
 `scrim.spec` (the public contract), `synth.table` (typed tables) and `synth.run` (the release).
 """

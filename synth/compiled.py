@@ -1,4 +1,4 @@
-"""Functions compiled to machine code, kept on disk for other processes where there is a place."""
+"""Functions compiled to machine code and cached on disk for other processes, if possible."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -9,11 +9,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kept_on_disk(function: Function) -> Function:
-    """A function that Python calls, compiled once for all processes if there is a place to keep it.
+    """Compile a function that Python calls, and cache it on disk if a folder is writable.
 
-    What is kept notices changes of the function's own file, and not of others that it calls.
+    The cache detects changes of the function's own file, but not of functions that it calls.
     """
     try:
         return cast(Function, njit(nogil=True, cache=True)(function))
-    except RuntimeError:  # no folder that may be written
+    except RuntimeError:  # no writable folder
         return cast(Function, njit(nogil=True)(function))

@@ -1,10 +1,10 @@
-"""Where tensors live while a model is fitted."""
+"""The device on which models are fitted."""
 
 import torch
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """The named device; `auto` takes an accelerator where there is one."""
+    """Return the named device; `auto` uses an accelerator if there is one."""
     if name != "auto":
         return torch.device(name)
     if torch.accelerator.is_available():

@@ -1,4 +1,4 @@
-"""The discrete domain of a table: its attributes and how many codes each has."""
+"""The discrete domain of a table: its attributes and their numbers of codes."""
 
 import math
 from collections.abc import Iterable
@@ -10,8 +10,8 @@ from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema
 
 SIZE = "\x1fsize"
-"""The size of a group as an attribute; code m stands for m + 1 individuals. No column can have this
-name, nor one that `at_place` makes."""
+"""The size of a group as an attribute; code m means m + 1 individuals. No column can have this name, nor
+a name that `at_place` returns."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class Domain:
 
 
 def at_place(name: str, place: int) -> str:
-    """What a column of individuals is called for the individual at one place of a group."""
+    """The name of a column of individuals at one place of a group."""
     return f"{name}\x1f{place}"
 
 
 def domain_of_groups(schema: LinkedSchema) -> Domain:
-    """What a whole group consists of: its size, its columns, and an individual at every place."""
+    """The domain of a whole group: its size, its columns, and an individual at every place."""
     of_groups = set(schema.group_attributes)
     sizes = {SIZE: schema.max_group_size}
     for name, size in schema.sizes.items():

@@ -1,4 +1,4 @@
-"""What a mechanism sees of the private data: priced, noisy operations and what they return."""
+"""The interface of the private data for mechanisms: priced, noisy operations and their results."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from synth.queries import QueryBlock, QuerySet, Single
 
 @dataclass(frozen=True)
 class RowCount:
-    """The number of rows, used as a constant by everything that follows."""
+    """The number of rows, which all later steps use as a constant."""
 
     value: int
     sigma: float
-    """Standard deviation of its noise; 0 where the number is public."""
+    """Standard deviation of its noise; 0 if the number is public."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class CertifiedError:
 
 @dataclass(frozen=True)
 class MixtureError:
-    """A noisy best-mixture error: what the best weights on public rows leave, in rows."""
+    """A noisy best-mixture error: the error of the best weights on public rows, in rows."""
 
     value: float
     sigma: float
@@ -41,20 +41,20 @@ class MixtureError:
 
 @dataclass(frozen=True)
 class TotalError:
-    """A candidate's score: its weight times how far its absolute errors add up beyond an offset."""
+    """Scores of candidates: weight times (sum of absolute errors minus offset)."""
 
     weights: NDArray[np.int64]
-    """A public whole number for each candidate, at least one."""
+    """A public integer for each candidate, at least one."""
     offsets: NDArray[np.float64]
-    """A public number of rows for each candidate, such as what the noise of a measurement adds up to."""
+    """A public number of rows for each candidate, such as the expected total noise of measuring it."""
 
 
 class Door(Protocol):
-    """Priced operations on the private rows. Budgets are whole units of 1e-12 rho.
+    """Priced operations on the private rows. Budgets are integer units of 1e-12 rho.
 
     Each operation is committed to a journal before its outcome is returned, and answered from the
-    journal when a job is resumed. Candidates must follow from the specification and from earlier
-    outcomes alone, so that a recorded choice means the same when it is read again.
+    journal when a job is resumed. Candidates must depend only on the specification and on earlier
+    outcomes, so that a recorded choice means the same when it is replayed.
     """
 
     @property
@@ -63,14 +63,14 @@ class Door(Protocol):
 
     @property
     def spent(self) -> int:
-        """Units spent so far, by this run and by those it resumes."""
+        """Units spent so far, by this run and by the runs that it resumes."""
 
     @property
     def used(self) -> int:
-        """What the operations up to here cost: less than `spent` while a journal is read again."""
+        """Cost of the operations so far in this run; less than `spent` while a journal is replayed."""
 
     def count_rows(self, *, budget: int) -> RowCount:
-        """The number of rows, exact where it is public, noisy otherwise; at least one."""
+        """The number of rows, at least one: exact if it is public, otherwise noisy."""
 
     def measure(self, query: QueryBlock | Single, *, budget: int) -> Measurement:
         """Counts of a block, or of one query, with discrete Gaussian noise."""
@@ -85,9 +85,9 @@ class Door(Protocol):
         k: int = 1,
         score: TotalError | None = None,
     ) -> list[int]:
-        """The k blocks, or single queries, whose true counts are about farthest from `expected`.
+        """Select k blocks, or single queries, whose true counts are approximately farthest from `expected`.
 
-        By their largest error in units of its sensitivity, where no score is given.
+        Without a score, by their largest error in units of its sensitivity.
         """
 
     def hedge_draw(
@@ -100,7 +100,7 @@ class Door(Protocol):
         past: int,
         draws: int,
     ) -> list[int]:
-        """Draws of the query player of the release game; q + size stands for the negation of q."""
+        """Draws of the query player of the release game; q + size means the negation of q."""
 
     def certify(
         self,
@@ -122,7 +122,7 @@ class Door(Protocol):
         budget: int,
         check: Callable[[], None] = lambda: None,
     ) -> MixtureError:
-        """The smallest largest error that any weights on public rows have, with noise.
+        """The smallest maximum error that weights on public rows can have, with noise.
 
-        `check` is called now and then, and stops the search by raising.
+        `check` is called periodically and stops the search by raising.
         """

@@ -1,4 +1,4 @@
-"""The record of what was asked, what it cost and what came out: the one thing a resume reads."""
+"""The record of operations, their prices and outcomes, from which a job is resumed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,21 +20,21 @@ class Operation:
 
 
 class JournalMismatch(Exception):
-    """The journal holds the outcome of another question than the one asked now."""
+    """The journal holds the outcome of a different operation."""
 
 
 class Journal(Protocol):
-    """Where operations are committed. A commit either stores charge and outcome, or raises."""
+    """Stores committed operations. A commit either stores the charge and the outcome, or raises."""
 
     def operations(self) -> Sequence[Operation]:
         """Every committed operation, in order."""
 
     def commit(self, operation: Operation) -> None:
-        """Store the operation for good. Its outcome may be used only after this returns."""
+        """Store the operation permanently. Its outcome may be used only after this returns."""
 
 
 class MemoryJournal:
-    """A journal for library use and tests: it lives as long as the process."""
+    """A journal in memory, for library use and tests."""
 
     def __init__(self, operations: Iterable[Operation] = ()) -> None:
         self._operations = list(operations)

@@ -1,4 +1,4 @@
-"""Noisy counts, and the one way to merge repeated ones."""
+"""Noisy counts, and how repeated measurements are merged."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ from numpy.typing import NDArray
 from synth.queries import QueryBlock, Single
 
 EXACT = 1e-3
-"""A public count has no noise. A fit that needs some meets it to within this many rows."""
+"""Noise scale, in rows, that a fit assumes for a public count, which has no noise."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Noisy counts: the only thing about the rows that ever reaches a model."""
+    """Noisy counts: the only information about the rows that reaches a model."""
 
     query: QueryBlock | Single
     values: NDArray[Any]
     sigma: float
-    """Standard deviation of the noise on each count; 0 where the count is public."""
+    """Standard deviation of the noise on each count; 0 if the count is public."""
 
     @property
     def block(self) -> QueryBlock:
-        """The block that it is about, as a whole or in part."""
+        """The measured block, or the block of the measured query."""
         return self.query.block if isinstance(self.query, Single) else self.query
 
 
 def merge_repeated(measurements: Iterable[Measurement]) -> list[Measurement]:
-    """One measurement for each query, in the order of the first ones."""
+    """Merge repeated measurements: one per query, in order of first occurrence."""
     by_query: dict[QueryBlock | Single, list[Measurement]] = {}
     for measurement in measurements:
         by_query.setdefault(measurement.query, []).append(measurement)
@@ -37,7 +37,7 @@ def merge_repeated(measurements: Iterable[Measurement]) -> list[Measurement]:
 
 
 def weighted_average(measurements: Sequence[Measurement]) -> Measurement:
-    """Several measurements of the same query as one, each weighted by its precision."""
+    """Average measurements of the same query, weighted by precision."""
     if len(measurements) == 1 or any(m.sigma == 0 for m in measurements):
         return min(measurements, key=lambda m: m.sigma)
     precision = np.array([m.sigma**-2 for m in measurements])

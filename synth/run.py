@@ -1,4 +1,4 @@
-"""Carry out a release: the only place that opens the door to private rows."""
+"""Run a release: the only module that accesses private rows through the door."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ CERTIFICATE_DELTAS = (1e-6, 1e-9, 1e-12)
 
 @dataclass(frozen=True)
 class JobProgress:
-    """How far a job is: rounds and spent budget, nothing that depends on the rows."""
+    """The progress of a job: rounds and spent budget; nothing in it depends on the rows."""
 
     done: int
     total: int
@@ -46,7 +46,7 @@ class JobProgress:
 
 @dataclass(frozen=True)
 class FinishedRelease:
-    """Everything that may leave: rows, answers, the model, and what it all cost."""
+    """The complete output of a release: rows, answers, the model, and the certificate."""
 
     rows: Chunk | None
     answers: AnswerTable | None
@@ -57,7 +57,7 @@ class FinishedRelease:
 
 
 def ignore(progress: JobProgress) -> None:
-    """Report progress to nobody."""
+    """Discard progress reports."""
 
 
 def go_on() -> None:
@@ -78,13 +78,13 @@ def run(
     cache: Cache | None = None,
     check: Callable[[], None] = go_on,
 ) -> FinishedRelease:
-    """Carry out a release, or resume it from its journal.
+    """Run a release, or resume it from its journal.
 
-    `public` is a public table with a schema of its own, for mechanisms that start from one. `seed`
-    decides the random choices after the noise (drawing rows). It never touches the noise. `device` is
-    where models are fitted, and `cache` where those of public data are kept for the next release.
-    `check` stops the job by raising. How often it is called depends on the rows, unlike progress, so it
-    must leave no trace.
+    `public` is a public table with its own schema, for mechanisms that use one. `seed` determines the
+    random choices after the noise (drawing rows); it does not affect the noise. `device` is the device on
+    which models are fitted. `cache` stores models of public data for later releases. `check` stops the
+    job by raising. Unlike `progress`, the number of its calls depends on the rows, so it must not log or
+    record anything.
     """
     units = release.budget.units(delta)
     public_schema = None if public is None else public.schema
@@ -146,7 +146,7 @@ def _learn(
     check: Callable[[], None],
     note: Callable[[Mapping[str, float]], None],
 ) -> tuple[ReleasedModel, Screened | None]:
-    """Count the rows or groups, screen the public data if asked, then let the mechanism measure and fit."""
+    """Count the rows or groups, screen the public data if requested, then run the mechanism."""
     rows = _count(door, schema, budget=planned.split.row_count)
     screen, screened = screen_of(release), None
     if screen is not None:
@@ -180,7 +180,7 @@ def _learn(
 
 
 def _count(door: Door, schema: Schema, *, budget: int) -> RowCount:
-    """The number of rows, or of groups where rows are linked."""
+    """The number of rows, or of groups if rows are linked."""
     if not schema.is_linked:
         return door.count_rows(budget=budget)
     (groups,) = compile_blocks([NUMBER_OF_GROUPS], schema).blocks
@@ -196,7 +196,10 @@ def _certify(
     model: ReleasedModel,
     rows: Chunk,
 ) -> dict[str, float]:
-    """docs/privacy.md, section 5: alpha bounds the largest error with the asked confidence."""
+    """Certify the rows: alpha bounds the largest error with the requested confidence.
+
+    See docs/privacy.md, section 5.
+    """
     assert release.synthetic_rows is not None and release.outputs.certify is not None
     found = door.certify(
         queries,
@@ -226,10 +229,10 @@ def _certificate(
     *,
     reserved: int,
 ) -> dict[str, Any]:
-    """What was done, for whom, and at what price, in plain values.
+    """The certificate in plain values: what was done, under which protection, and at what price.
 
-    The guarantee is that of the amount reserved, which the filter enforces (docs/privacy.md, 2.5).
-    What was spent of it is stated beside.
+    The guarantee is that of the reserved amount, which the filter enforces (docs/privacy.md, 2.5).
+    The spent amount is stated beside it.
     """
     operations = journal.operations()
     spent = sum(operation.price for operation in operations)
