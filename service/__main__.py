@@ -1,4 +1,4 @@
-"""`python -m service`: serve over HTTP, migrate the database, make a key, and look after it all."""
+"""`python -m service`: serve over HTTP, migrate the database, create keys, and maintain the installation."""
 
 import argparse
 import os
@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     migrating.set_defaults(run=_migrate)
 
-    making = parsers.add_parser("create-key", help="make an API key and print it once")
+    making = parsers.add_parser("create-key", help="create an API key and print it once")
     making.add_argument("name")
     making.add_argument("--scope", action="append", choices=["admin", "curator", "analyst"])
     making.set_defaults(run=_create_key)
@@ -59,24 +59,26 @@ def _parser() -> argparse.ArgumentParser:
     amount.add_argument("--rho", type=float)
     amount.add_argument("--epsilon", type=float, help="converted at the population's delta")
     capping.add_argument(
-        "--raise", action="store_true", dest="may_rise", help="allow more than was promised so far"
+        "--raise", action="store_true", dest="may_rise", help="allow a higher cap than before"
     )
     capping.set_defaults(run=_set_cap)
 
     parsers.add_parser(
-        "rotate-master-key", help="wrap all data keys by SCRIM_NEW_MASTER_KEY; stop all parts first"
+        "rotate-master-key",
+        help="wrap all data keys with SCRIM_NEW_MASTER_KEY; stop everything else first",
     ).set_defaults(run=_rotate_master_key)
     parsers.add_parser(
-        "rotate-signing-key", help="sign the anchor by SCRIM_NEW_SIGNING_KEY; stop all parts first"
+        "rotate-signing-key",
+        help="sign the anchor with SCRIM_NEW_SIGNING_KEY; stop everything else first",
     ).set_defaults(run=_rotate_signing_key)
 
     anchoring = parsers.add_parser(
-        "reanchor", help="go on with a database that is behind its anchor, or has none"
+        "reanchor", help="accept a database that is behind its anchor, or that has no anchor"
     )
     anchoring.add_argument(
         "--close-populations",
         action="store_true",
-        help="the newest database is lost: end all spending on the populations concerned",
+        help="the newest database is lost: stop all spending on the affected populations",
     )
     anchoring.add_argument(
         "--database-is-newest",
@@ -92,10 +94,10 @@ def _serve(given: argparse.Namespace) -> None:
     _refuse_wrong_master_key(settings)
     with ExitStack() as held:
         if settings.processes > 1:
-            # Where processes share their counters; prometheus_client looks when it is imported.
+            # Where processes share their counters; prometheus_client reads this when it is imported.
             folder = held.enter_context(tempfile.TemporaryDirectory(prefix="scrim-metrics-"))
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-        # Only here: to build all routes takes longer than most other commands.
+        # Imported only here: building all routes takes longer than most other commands.
         from service.processes import serve
 
         sys.exit(serve(settings, host=given.host, port=given.port))

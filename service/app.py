@@ -1,4 +1,4 @@
-"""The application: routers, errors and connections, put together from the settings."""
+"""The application: routers, errors and connections, built from the settings."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ answers and a model, and is certified. Released models answer further questions 
 Every error is a problem (RFC 9457) with a stable `type`. Every collection is paged: pass `next` as
 `cursor`.
 """
-# Large bodies that one process holds and parses at the same time.
+# Number of large bodies that one process holds and parses at the same time.
 LARGE_BODIES = 2
 # Threads of one process that read. They never wait for a lock of the database; more of them would
 # only compete for the interpreter.
@@ -53,7 +53,7 @@ TAGS = [
 
 
 def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -> FastAPI:
-    """The service. Connections are opened when it starts, and closed when it stops."""
+    """Build the service. It opens its connections when it starts and closes them when it stops."""
     logger = log or build_logger()
     metrics = Metrics()
 
@@ -62,7 +62,7 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
         with open_context(settings, logger) as context:
             # Refuses to serve a database that is older than its anchor; anchors a new one.
             context.advance_anchor()
-            # A thread for each pooled connection: fewer would leave some unused, more would wait.
+            # One thread per pooled connection: with fewer, some go unused; with more, threads wait.
             to_thread.current_default_thread_limiter().total_tokens = settings.database_connections
             app.state.context = context
             console.prepare()
@@ -78,7 +78,7 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
         version=version("scrim-server"),
         description=DESCRIPTION,
         openapi_tags=TAGS,
-        # The framework's own pages load their scripts from elsewhere: see service/console/reference.py.
+        # The framework's own pages load scripts from other sites: see service/console/reference.py.
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -105,7 +105,7 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
 
 
 def _describe_problems(app: FastAPI) -> None:
-    """Let the OpenAPI document show problems under their own media type."""
+    """Document problems under their own media type in the OpenAPI document."""
     describe = app.openapi
 
     def described() -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Request bodies: how large they may be, how long they may take, and how JSON is read.
 
-A caller whose key was not checked yet may send `SMALL` bytes. A route that has checked the key allows
+A caller whose key has not been checked yet may send `SMALL` bytes. A route that has checked the key allows
 more with `allow_body`. Bodies above `SMALL` are read a few at a time and are parsed in a thread.
 """
 
@@ -17,18 +17,18 @@ KIBIBYTE = 2**10
 MEBIBYTE = 2**20
 
 SMALL = 64 * KIBIBYTE
-"""Most bytes of a body from an unknown caller, and of a body that is parsed on the event loop."""
+"""Maximum bytes of a body from an unknown caller, and of a body parsed on the event loop."""
 MAX_CONTAINERS = 250_000
-"""Most lists and objects in one body. An empty list takes 3 bytes there and 60 bytes of memory."""
+"""Maximum lists and objects in one body. An empty list takes 3 bytes in JSON and 60 in memory."""
 MAX_FORM_FIELDS = 10_000
-"""Most fields in one form."""
+"""Maximum number of fields in one form."""
 UNLIMITED = float("inf")
 
 _LIMIT = "scrim.body_limit"
 
 
 def allow_body(request: Request, most: float) -> None:
-    """Let this request send up to `most` bytes; UNLIMITED for a body that is never held in memory."""
+    """Allow this request to send up to `most` bytes; UNLIMITED for a body that is never held in memory."""
     request.scope[_LIMIT] = most
 
 
@@ -61,7 +61,7 @@ def limited(scope: Scope, receive: Receive, *, seconds: float) -> Receive:
 
 
 def declared_length(scope: Scope) -> int:
-    """The body's size as its header states it; 0 where it states none."""
+    """Return the body's size from its header, or 0 if the header is missing."""
     for name, value in scope["headers"]:
         if name == b"content-length":
             return int(value) if value.isdigit() else 0
@@ -69,7 +69,7 @@ def declared_length(scope: Scope) -> int:
 
 
 def is_large(scope: Scope) -> bool:
-    """Whether the body is large, or may turn out to be."""
+    """Whether the body is, or may be, large."""
     is_chunked = any(name == b"transfer-encoding" for name, _ in scope["headers"])
     return is_chunked or declared_length(scope) > SMALL
 
@@ -81,7 +81,7 @@ def parse_json(content: bytes) -> Any:
     try:
         return from_json(content)
     except ValueError as error:
-        # Also where values are nested too deeply. The message may quote the content.
+        # Also raised when values are nested too deeply. The message may quote the content.
         raise json.JSONDecodeError("invalid JSON", "", 0) from error
 
 

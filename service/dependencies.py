@@ -1,4 +1,4 @@
-"""What endpoints are given by FastAPI, which neither the operator's commands nor the workers load."""
+"""FastAPI dependencies of the endpoints; the operator's commands and the workers do not load them."""
 
 from typing import Annotated, cast
 from uuid import UUID
@@ -18,7 +18,7 @@ _DESCRIPTION = (
 )
 
 
-# Asynchronous, like other dependencies that never wait: those that may wait are given a thread.
+# Asynchronous, as this never blocks: FastAPI runs synchronous dependencies in a thread.
 async def current_context(request: Request) -> Context:
     """The context of the application that serves this request."""
     return cast(Context, request.app.state.context)
@@ -26,13 +26,13 @@ async def current_context(request: Request) -> Context:
 
 async def asked_paging(
     limit: Annotated[
-        int, Query(ge=1, le=LARGEST_LIMIT, description="Most items on one page.")
+        int, Query(ge=1, le=LARGEST_LIMIT, description="Maximum number of items on one page.")
     ] = DEFAULT_LIMIT,
     cursor: Annotated[
-        str | None, Query(max_length=200, description="`next` of the page before.")
+        str | None, Query(max_length=200, description="`next` of the previous page.")
     ] = None,
 ) -> Paging:
-    """The part of a collection that this request asks for."""
+    """The requested page of a collection."""
     return Paging(limit, cursor)
 
 

@@ -1,4 +1,4 @@
-"""/healthz, /readyz and /metrics, for those who operate the service."""
+"""/healthz, /readyz and /metrics, for operators."""
 
 from collections.abc import Callable
 from functools import cache
@@ -50,7 +50,7 @@ def readyz(context: Services) -> Readiness:
     failed = [name for name, check in checks.items() if not _passes(context, name, check)]
     if failed:
         raise NotReady(
-            f"these do not answer as they should: {', '.join(failed)}",
+            f"these checks failed: {', '.join(failed)}",
             errors=[
                 FieldProblem(loc=[name], message=f"{name} failed; see the log") for name in failed
             ],

@@ -1,4 +1,4 @@
-"""Repeating a creating request safely: the same key and body lead to the same thing."""
+"""Safe repetition of requests that create something: the same key and body return the same resource."""
 
 import hmac
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _RECALL = text("""
 
 @dataclass(frozen=True)
 class Attempt:
-    """A request that creates something, and may be a repetition."""
+    """A request that creates something and may be a repetition."""
 
     caller: Caller
     method_path: str
@@ -34,10 +34,10 @@ class Attempt:
 
 
 def claim_id(session: Session, attempt: Attempt, *, status: int) -> tuple[UUID, bool]:
-    """The id of what is to be created, and whether it is there already.
+    """Return the id of the resource to create, and whether it exists already.
 
-    The record is committed, or rolled back, together with what it is about. A repetition that
-    comes while the first request is still under way waits for it here.
+    The record is committed, or rolled back, together with the resource. A repetition that arrives
+    while the first request is still running waits for it here.
     """
     resource_id = uuid4()
     if attempt.key is None:

@@ -36,21 +36,21 @@ class Metrics:
 
         self._alarms = Counter(
             "scrim_alarms",
-            "Problems that an operator must look at, such as damaged artifacts.",
+            "Problems that an operator must act on, such as damaged artifacts.",
             ["problem"],
             registry=self._registry,
         )
 
     def count_alarm(self, problem: str) -> None:
-        """One more problem of this type was answered."""
+        """Count a response with a problem of this type."""
         self._alarms.labels(problem).inc()
 
     def count_request(self, method: str, route: str, status: int) -> None:
-        """One more request was answered."""
+        """Count an answered request."""
         self._requests.labels(method, route, str(status)).inc()
 
     def render(self, context: Context) -> bytes:
-        """Everything, in the text format: counters since the start, and what is stored now."""
+        """All metrics in the text format: counters since the start, and gauges of what is stored now."""
         now = CollectorRegistry(auto_describe=False)
         now.register(_Stored(context))
         return generate_latest(self._counters()) + generate_latest(now)
@@ -65,7 +65,7 @@ class Metrics:
 
 
 class _Stored(Collector):
-    """What the database and the broker say at this moment."""
+    """Metrics read from the database and the broker at this moment."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -1,4 +1,4 @@
-"""Around every request: an id, one log line, one count, a limit on its body, and no lost errors."""
+"""Middleware of every request: its id, log line, count and body limit, and unexpected errors."""
 
 import time
 
@@ -14,12 +14,12 @@ from service.metrics import Metrics
 from service.problems import unexpected
 
 UNMATCHED = "unmatched"
-# What a proxy would log for a client that went away.
+# The status that proxies log for a client that disconnected.
 CLIENT_CLOSED_REQUEST = 499
 
 
 class RequestMiddleware:
-    """Outermost of our own layers: whatever happens inside becomes an answer and a log line."""
+    """The outermost layer: every request ends with a response and a log line."""
 
     def __init__(
         self, app: ASGIApp, *, log: FilteringBoundLogger, metrics: Metrics, body_seconds: float
@@ -44,7 +44,7 @@ class RequestMiddleware:
             await self._serve(scope, bounded, answered)
         finally:
             leave(scope)
-        # The route, not the path: a path may hold anything a caller wrote.
+        # The route, not the path: a path may contain anything.
         route = getattr(scope.get("route"), "path", UNMATCHED)
         self._metrics.count_request(scope["method"], route, answered.status)
         self._log.info(
@@ -62,18 +62,18 @@ class RequestMiddleware:
         except ClientDisconnect:
             answered.status = answered.status or CLIENT_CLOSED_REQUEST
         except Exception as error:
-            # Not passed on: the server would log its message, which may hold anything.
+            # Not re-raised: the server would log its message, which may contain anything.
             self._log.error(
                 "unexpected_error", error_type=type(error).__name__, trace=trace_of(error)
             )
             if answered.status:
-                # Half an answer is out; breaking off tells the caller that it is not whole.
+                # Part of the response was sent; closing the connection marks it as incomplete.
                 raise ConnectionAbortedError from None
             await unexpected()(scope, receive, answered)
 
 
 class _Answer:
-    """Passes an answer on, with the request's id, and remembers its status."""
+    """Sends a response with the request's id, and remembers its status."""
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send

@@ -18,7 +18,7 @@ from service.data.ledger import errors as ledger
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 
-# Anything else the ledger refuses is a fault of ours, not of the caller.
+# Any other refusal of the ledger is an internal error.
 _LEDGER: dict[type[ledger.LedgerError], tuple[int, str, str]] = {
     ledger.BudgetExhausted: (409, "budget-exhausted", "Budget exhausted"),
     ledger.LedgerConflict: (409, "conflict", "Conflict"),
@@ -29,7 +29,7 @@ _LEDGER: dict[type[ledger.LedgerError], tuple[int, str, str]] = {
     ledger.AnchorError: (503, "not-ready", "Not ready"),
 }
 _NAMES = {404: "not-found", 405: "method-not-allowed", 408: "too-slow", 413: "too-large"}
-# The most faults of one request that an answer lists.
+# Maximum number of errors of one request that a response lists.
 _MOST_ERRORS = 100
 _WHEN = {
     401: "The key is missing, unknown, expired or revoked",
@@ -60,7 +60,7 @@ def answer(
     errors: list[FieldProblem] | None = None,
     headers: dict[str, str] | None = None,
 ) -> JSONResponse:
-    """A problem as an HTTP answer."""
+    """A problem as an HTTP response."""
     problem = ProblemDocument(
         type=f"/problems/{kind}",
         title=title,
@@ -78,7 +78,7 @@ def answer(
 
 
 def unexpected() -> JSONResponse:
-    """Answer an internal error without any details."""
+    """The response to an internal error, without any details."""
     return answer(
         500,
         "internal",
@@ -88,13 +88,13 @@ def unexpected() -> JSONResponse:
 
 
 def install_handlers(app: FastAPI) -> None:
-    """Turn every foreseen error into a problem."""
+    """Turn every expected error into a problem."""
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
 
 
 def answer_to(request: Request, error: Exception) -> JSONResponse:
-    """The answer to a foreseen error; any other is raised again."""
+    """The response to an expected error; any other is re-raised."""
     for kind, handler in _HANDLERS.items():
         if isinstance(error, kind):
             return handler(request, error)
@@ -140,7 +140,7 @@ def _on_invalid_request(_request: Request, error: Exception) -> JSONResponse:
 def _field_error(fault: dict[str, Any], body: Any) -> FieldProblem:
     loc = [part if isinstance(part, int) else str(part) for part in fault["loc"]]
     where, *rest = loc
-    # Outside the body there are no unions: all that leads to a fault is a name.
+    # Outside the body there are no unions: the path of an error is a name.
     content = body if where == "body" else dict.fromkeys(rest)
     message = describe({**fault, "loc": rest}, content, whole="the body")
     return FieldProblem(loc=loc, message=message)
@@ -149,7 +149,7 @@ def _field_error(fault: dict[str, Any], body: Any) -> FieldProblem:
 def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     if error.status_code == 400:
-        # The framework's word for a body that is not even text.
+        # How the framework reports a body that is not text.
         return answer(
             422, "invalid", "Invalid request", "the body cannot be read; send JSON in UTF-8"
         )
@@ -173,7 +173,7 @@ def _on_http_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def _allowed_methods(request: Request) -> list[str]:
-    """All methods of this path; the framework names those of the first fitting route only."""
+    """All methods of this path; the framework lists only those of the first matching route."""
     paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
     asked = request.scope["path"]
     fitting = [asked] if asked in paths else [p for p in paths if compile_path(p)[0].match(asked)]

@@ -1,4 +1,4 @@
-"""Several service processes on one port: started together, replaced when they die, stopped together."""
+"""Several service processes on one port: started together, restarted when they die, stopped together."""
 
 import gc
 import multiprocessing
@@ -52,7 +52,7 @@ class _Group:
         while not self._is_stopping:
             wait([child.sentinel for child in children], timeout=_LOOK_SECONDS)
             if any(child.exitcode == STARTUP_FAILURE for child in children):
-                # Another one would fail as well: the database is refused, or the port is taken.
+                # A replacement would fail as well: the database is refused, or the port is taken.
                 code, self._is_stopping = STARTUP_FAILURE, True
             elif not self._is_stopping:
                 children = [each if each.is_alive() else self._start() for each in children]
@@ -72,7 +72,7 @@ class _Group:
 
 
 def _serve_beside(settings: Settings, host: str, port: int, parent: int) -> None:
-    """One of several processes, with a socket of its own: the kernel spreads connections evenly."""
+    """Run one of several processes with its own socket; the kernel distributes the connections."""
     for number in _STOP_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     die_with_parent(signal.SIGTERM, parent=parent)
@@ -81,7 +81,7 @@ def _serve_beside(settings: Settings, host: str, port: int, parent: int) -> None
 
 
 def _require_free(host: str, port: int) -> None:
-    """Refuse a port on which another service answers: shared sockets would not notice."""
+    """Refuse a port that another service uses: shared sockets would not detect it."""
     _listening(host, port, is_shared=False).close()
 
 
@@ -95,7 +95,7 @@ def _listening(host: str, port: int, *, is_shared: bool) -> socket.socket:
 
 
 def _collect_seldom() -> None:
-    """Keep what was imported out of garbage collections, and have fewer of them.
+    """Exclude imported modules from garbage collection, and collect less often.
 
     A request leaves few cycles behind, and every full collection would visit all modules.
     """
@@ -104,7 +104,7 @@ def _collect_seldom() -> None:
 
 
 def _allow_files(number: int) -> None:
-    """Raise this process's limit on open files as far as it is needed and allowed."""
+    """Raise this process's limit on open files as far as needed and allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:
         number = min(number, hard)

@@ -1,4 +1,4 @@
-"""HTTP connections with limits: on their number, on their headers, and on what is sent unasked."""
+"""HTTP connections with limits on their number, their headers and unread bodies."""
 
 from asyncio import TimerHandle, Transport
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from service.bodies import KIBIBYTE, MEBIBYTE
 from service.problems import PROBLEM_MEDIA_TYPE, answer
 
 MAX_HEADER_BYTES = 64 * KIBIBYTE
-"""Most bytes of a request's first line and headers, rounded up to what one read returns."""
+"""Maximum bytes of a request's first line and headers, rounded up to what one read returns."""
 
 
 MAX_UNREAD_BYTES = 32 * MEBIBYTE
-"""Most bytes of a body that are discarded after its request was answered, so that the caller can read
-the answer and use the connection again."""
+"""Maximum bytes of a body that are discarded after its request was answered, so that the caller can
+read the response and reuse the connection."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Connections:
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """A connection that must send whole headers in time, and gives way when there are too many.
+    """A connection that must send complete headers in time, and may be closed when there are too many.
 
     A connection waits while it has no request to be answered. When a new one exceeds the limit, the
     connection that has waited longest is closed, so that half-sent headers do not block other callers.
@@ -43,7 +43,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._ended_messages = 0
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Take the connection, and close the one that has waited longest if there are too many."""
+        """Add the connection, and close the one that has waited longest if there are too many."""
         super().connection_made(transport)
         self._limits.waiting[self] = None
         self._expect_headers()
@@ -55,12 +55,12 @@ class LimitedProtocol(HttpToolsProtocol):
                 longest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Remove the connection."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what arrived; headers without an end are refused, and endless unread bodies."""
+        """Parse received bytes; refuse headers that are too long and unread bodies that are too large."""
         ended = self._ended_messages
         super().data_received(data)
         if self not in self._limits.waiting or ended != self._ended_messages:
@@ -78,11 +78,11 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """End the body of a request, which may have been answered before."""
+        """End the body of a request, which may have been answered already."""
         self._ended_messages += 1
         super().on_message_complete()
         if self in self._limits.waiting:
-            # It was answered before: now the connection is as idle as after any other answer.
+            # The request was answered already, so the connection is now idle.
             self.cycle.more_body = False
             self._stop_waiting()
             self.timeout_keep_alive_task = self.loop.call_later(
@@ -99,7 +99,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _wait(self) -> None:
         self._unfinished_bytes = 0
         self._limits.waiting[self] = None
-        # Where nothing is missing, the keep-alive timeout applies until the next byte arrives.
+        # If the request is complete, the keep-alive timeout applies until the next byte arrives.
         if self._has_unread_body():
             self._expect_headers()
 

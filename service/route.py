@@ -36,7 +36,7 @@ class ApiRoute(APIRoute):
         )
 
     def get_route_handler(self) -> Handler:
-        """Verify the caller, then read the body, then go on as FastAPI does."""
+        """Verify the caller, then read the body, then continue as FastAPI does."""
         handle = super().get_route_handler()
         guard = next(
             (
@@ -65,7 +65,7 @@ class ApiRoute(APIRoute):
         return self.body_bytes
 
     def _reading(self, endpoint: Callable[..., Any]) -> Callable[..., Any]:
-        """The endpoint as one step in a thread, where it is a guarded one."""
+        """The endpoint as one step in a thread, if it has a guard."""
 
         @wraps(endpoint)
         async def read(**values: Any) -> Any:
@@ -81,14 +81,14 @@ class ApiRoute(APIRoute):
     def _answer(
         self, endpoint: Callable[..., Any], values: dict[str, Any], claims: dict[str, Claim]
     ) -> Response:
-        """Verify the claims and call the endpoint in one transaction; the answer as JSON."""
+        """Verify the claims and call the endpoint in one transaction; return the response as JSON."""
         context = next(iter(claims.values())).context
         with context.transaction() as work:
             values |= {name: claim.verify(work.session) for name, claim in claims.items()}
             if "context" in values:
                 values["context"] = context.within(work)
             answer = endpoint(**values)
-        # Without another validation: the endpoint has built the model that it is declared with.
+        # Without another validation: the endpoint returned an instance of its declared model.
         assert self.response_field is not None
         return Response(self.response_field.serialize_json(answer), media_type="application/json")
 
@@ -99,7 +99,7 @@ class ApiRoute(APIRoute):
         return _JsonRequest(request, content, await run_in_threadpool(self._validated, content))
 
     def _validated(self, content: bytes) -> Any:
-        """A large body as the endpoint's model, which FastAPI then takes as it is."""
+        """Validate a large body as the endpoint's model, which FastAPI then uses unchanged."""
         assert self.body_field is not None
         try:
             body = parse_json(content)
@@ -113,7 +113,7 @@ class ApiRoute(APIRoute):
 
 
 class _JsonRequest(Request):
-    """A request whose body is here already, and perhaps validated."""
+    """A request whose body was read already, and perhaps validated."""
 
     def __init__(self, request: Request, content: bytes, value: Any = None) -> None:
         super().__init__(request.scope, request.receive)

@@ -1,4 +1,4 @@
-"""Serving the application over HTTP, and stopping without breaking off answers."""
+"""Serve the application over HTTP, and stop gracefully."""
 
 import functools
 from types import FrameType
@@ -10,15 +10,15 @@ from fastapi import FastAPI
 from service.data.config import Settings
 from service.protocol import Connections, LimitedProtocol
 
-# Answers that take longer than this when the service is asked to stop are broken off.
+# Responses that take longer than this after the service is asked to stop are aborted.
 GRACE_SECONDS = 20
-# Longer than a proxy keeps a silent connection: it must be the one that closes it, or a request may
-# be sent into a connection that is just being closed.
+# Longer than a proxy keeps an idle connection: the proxy must close it first, or it may send a
+# request into a connection that is being closed.
 KEEP_ALIVE_SECONDS = 75
 
 
 class LimitedServer(uvicorn.Server):
-    """Uvicorn with limits on connections, which ends endless answers before it waits for them."""
+    """Uvicorn with limits on connections; at shutdown it ends endless responses before it waits."""
 
     def __init__(
         self, app: FastAPI, settings: Settings, *, host: str = "127.0.0.1", port: int = 8000
@@ -31,7 +31,7 @@ class LimitedServer(uvicorn.Server):
                 host=host,
                 port=port,
                 http=cast(Any, functools.partial(LimitedProtocol, limits=limits)),
-                # The application writes its own log lines, without what callers wrote into paths.
+                # The application writes its own log lines, without the paths that callers sent.
                 access_log=False,
                 log_level="warning",
                 server_header=False,
@@ -47,7 +47,7 @@ class LimitedServer(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     def release_streams(self) -> None:
-        """End event streams: their readers come back with Last-Event-ID."""
+        """End event streams: their readers reconnect with Last-Event-ID."""
         context = getattr(self._application.state, "context", None)
         if context is not None:
             context.stopping.set()

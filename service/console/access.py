@@ -1,4 +1,4 @@
-"""Who is looking at a page, and may they? Dependencies of the console's routes."""
+"""Authentication and authorisation of visitors: dependencies of the console's routes."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from service.keys.access import admit, refuse_without
 from service.keys.schemas import Caller, Scope
 
 FORM_BYTES = 2 * MEBIBYTE
-"""Most bytes of a form; the API takes larger schemas."""
+"""Maximum bytes of a form; the API accepts larger schemas."""
 
 
 class SignInNeeded(Unauthorized):
@@ -36,11 +36,11 @@ class ForeignForm(ServiceError):
 
 @dataclass(frozen=True)
 class Visitor:
-    """Who is signed in."""
+    """The signed-in visitor."""
 
     caller: Caller
     name: str
-    """Of the key."""
+    """The name of the key."""
     session: Session
 
 
@@ -55,7 +55,7 @@ CurrentSession = Annotated[Session, Depends(current_session)]
 
 
 def signed_in(request: Request, session: CurrentSession, context: Services) -> Visitor:
-    """The visitor, whose key still works and is not used too often."""
+    """Return the visitor; the key must be valid and within its rate limit."""
     if session.id is None:
         raise SignInNeeded
     with context.transaction() as work:
@@ -68,7 +68,7 @@ def signed_in(request: Request, session: CurrentSession, context: Services) -> V
 
 
 def require(*scopes: Scope) -> Callable[[Visitor], Awaitable[Caller]]:
-    """A dependency that lets only visitors with one of these scopes pass."""
+    """Build a dependency that admits only visitors with one of these scopes."""
 
     async def check(visitor: Annotated[Visitor, Depends(signed_in)]) -> Caller:
         refuse_without(scopes, visitor.caller)
@@ -78,7 +78,7 @@ def require(*scopes: Scope) -> Callable[[Visitor], Awaitable[Caller]]:
 
 
 async def own_form(request: Request, session: CurrentSession) -> Form:
-    """What was filled in, on a page of this very session."""
+    """Return the submitted form; it must come from a page of this session."""
     form = await read_form(request)
     if not session.accepts(form.text("token")):
         raise ForeignForm

@@ -28,7 +28,7 @@ from service.populations import endpoints as populations
 router = APIRouter(prefix="/console/datasets", route_class=ConsoleRoute)
 
 _DATASET: TypeAdapter[NewPrivateDataset | NewPublicDataset] = TypeAdapter(NewDataset)
-# What a browser says about a file depends on the programs that are installed; its name does not.
+# By file name: the media type a browser sends depends on the programs installed there.
 _MEDIA_TYPES = {
     ".csv": CSV,
     ".csv.gz": GZIP,
@@ -99,8 +99,8 @@ async def upload(
     session: CurrentSession,
     context: Services,
 ) -> Response:
-    """Take a file from a form, as it arrives."""
-    allow_body(request, UNLIMITED)  # Streamed, and counted against its own limit.
+    """Receive a file from a form as a stream."""
+    allow_body(request, UNLIMITED)  # Streamed, with a limit of its own.
     form = FileForm(request)
     await form.open()
     if not session.accepts(form.fields.get("token")):
@@ -145,7 +145,7 @@ def _shown(request: Request, dataset_id: DatasetId, caller: Caller, context: Con
 def _edited(
     request: Request, caller: Caller, context: Context, form: Form, action: str
 ) -> Response:
-    """The form after one of its own buttons."""
+    """Return the form after one of its own buttons was pressed."""
     draft, mode, text = schema_form.draft_of(form), form.text("mode"), form.text("schema_json")
     problem = None
     if action == "to_json":
@@ -199,7 +199,7 @@ def _populations(caller: Caller, context: Context) -> list[Any]:
 
 
 def _body(form: Form) -> dict[str, Any]:
-    """What was filled in, as the API expects it."""
+    """Return the submitted form as the body that the API expects."""
     body = given(name=form.text("name"), visibility=form.text("visibility"))
     if form.text("visibility") == "public":
         body |= given(provenance=form.text("provenance"))

@@ -1,4 +1,4 @@
-"""Fields of a form, made from the JSON Schema of a model: what the API documents is what is shown."""
+"""Fields of a form, built from the JSON Schema of a model, so forms match the API's documentation."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,14 +12,14 @@ Kind = Literal["integer", "number", "choice", "flag", "sets", "json"]
 
 @dataclass(frozen=True)
 class Field:
-    """One parameter: how to ask for it, and what was filled in."""
+    """One parameter: its form field and the submitted value."""
 
     name: str
     kind: Kind
     help: str
     value: str = ""
     default: str = ""
-    """What holds if it is left empty, as text."""
+    """The value used if the field is left empty, as text."""
     choices: tuple[str, ...] = ()
     minimum: float | None = None
     maximum: float | None = None
@@ -27,7 +27,7 @@ class Field:
 
     @property
     def label(self) -> str:
-        """The name as people write it."""
+        """The name as shown in the form."""
         return self.name.replace("_", " ").capitalize()
 
 
@@ -42,7 +42,7 @@ def fields_of(schema: Mapping[str, Any], *, without: Iterable[str] = ()) -> list
 
 
 def filled(fields: Iterable[Field], form: Form, prefix: str) -> list[Field]:
-    """The fields with what a form has for them."""
+    """The fields with their values from a form."""
     return [
         Field(**{**vars(field), "value": form.text(prefix + field.name, field.value)})
         for field in fields
@@ -50,7 +50,7 @@ def filled(fields: Iterable[Field], form: Form, prefix: str) -> list[Field]:
 
 
 def shown(fields: Iterable[Field], values: Mapping[str, Any]) -> list[Field]:
-    """The fields with what a body has for them."""
+    """The fields with their values from a body."""
     return [
         Field(**{**vars(field), "value": _written(field.kind, values.get(field.name))})
         for field in fields
@@ -58,12 +58,12 @@ def shown(fields: Iterable[Field], values: Mapping[str, Any]) -> list[Field]:
 
 
 def values_of(fields: Iterable[Field]) -> dict[str, Any]:
-    """What was filled in, in the types that the model expects; empty fields are left out."""
+    """The submitted values in the types that the model expects, without empty fields."""
     return {field.name: _read(field.kind, field.value) for field in fields if field.value}
 
 
 def _field(name: str, described: Mapping[str, Any], *, is_required: bool) -> Field:
-    # An optional parameter is one of its type or null.
+    # An optional parameter is a union of its type and null.
     options = described.get("anyOf", [described])
     plain = next((each for each in options if each.get("type") != "null"), described)
     default = described.get("default")

@@ -1,4 +1,4 @@
-"""What people fill in, and how it becomes the bodies that the API's own models check."""
+"""Submitted forms, and their conversion to bodies that the API's own models validate."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from service.data.errors import FieldProblem, IdempotencyKeyReused, Invalid, Pro
 from service.idempotency import LONGEST_KEY
 
 Body = TypeVar("Body")
-# Without leading zeros, so that no two names have the same place.
+# Without leading zeros, so that no two names mean the same position.
 _PLACE = re.compile(r"0|[1-9][0-9]{0,5}")
 
 
@@ -30,7 +30,7 @@ class Form:
             self._values.setdefault(name, []).append(value)
 
     def text(self, name: str, default: str = "") -> str:
-        """A field's text, without spaces around it."""
+        """A field's text, stripped of surrounding spaces."""
         return self._values.get(name, [default])[-1].strip()
 
     def all(self, name: str) -> list[str]:
@@ -38,7 +38,7 @@ class Form:
         return self._values.get(name, [])
 
     def has(self, name: str) -> bool:
-        """Whether the field was sent: that is how a box says that it is ticked."""
+        """Whether the field was sent; browsers send a checkbox only if it is ticked."""
         return name in self._values
 
     def numbered(self, prefix: str) -> list[int]:
@@ -74,18 +74,18 @@ def _parsed_form(content: bytes) -> Form:
     except ValueError:
         raise Invalid(f"a form may have at most {MAX_FORM_FIELDS:,} fields") from None
     if any("\0" in part for pair in pairs for part in pair):
-        # No name or text of ours may hold one: Postgres cannot store it.
+        # Postgres cannot store a NUL character.
         raise Invalid("a field of the form contains a NUL character; remove it")
     return Form(pairs)
 
 
 def place_of(text: str) -> int | None:
-    """The place of a row in a form, as a name or a button has it; None if it is none."""
+    """Parse the position of a row from a field name or a button; None if it is not a position."""
     return int(text) if _PLACE.fullmatch(text) else None
 
 
 def number(text: str) -> int | float | str:
-    """A number as it was meant; what is none is left for the model to refuse."""
+    """Parse a number; return other text unchanged, so that the model refuses it."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -100,10 +100,10 @@ def given(**fields: Any) -> dict[str, Any]:
 
 
 def load_json(text: str) -> Any:
-    """What JSON means; ValueError if it is none, is nested too deeply, or holds half a character."""
+    """Parse JSON; ValueError if it is invalid, nested too deeply, or contains a lone surrogate."""
     try:
         content = json.loads(text)
-        # Half a surrogate pair is valid JSON, but no text that could be stored or shown.
+        # A lone surrogate is valid JSON, but cannot be stored or shown as text.
         json.dumps(content, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
@@ -111,7 +111,7 @@ def load_json(text: str) -> Any:
 
 
 def parsed_json(text: str, *, loc: Sequence[str]) -> Any:
-    """What a box with JSON holds."""
+    """Parse the content of a text box with JSON."""
     try:
         return load_json(text)
     except ValueError:
@@ -120,7 +120,7 @@ def parsed_json(text: str, *, loc: Sequence[str]) -> Any:
 
 
 def validated(model: TypeAdapter[Body], body: Mapping[str, Any]) -> Body:
-    """The body as the API's own model has it; RequestValidationError, as there, if it does not fit."""
+    """Validate the body with the API's own model; RequestValidationError, as in the API, if invalid."""
     try:
         return model.validate_python(body)
     except ValidationError as error:
@@ -131,7 +131,7 @@ def validated(model: TypeAdapter[Body], body: Mapping[str, Any]) -> Body:
 
 
 def repeat_key(form: Form | None = None, problem: ProblemDocument | None = None) -> str:
-    """The idempotency key of a form: a second click repeats the first, and makes nothing new.
+    """The idempotency key of a form: a second click repeats the request and creates nothing new.
 
     A form whose key was used with other content, for example after the browser's back button, gets a new key.
     """

@@ -30,7 +30,7 @@ def show_all(request: Request, caller: Admin, context: Services, paging: Pages) 
 
 @router.post("")
 def create(request: Request, caller: Admin, form: Posted, context: Services) -> Response:
-    """Make a key and show it, this once."""
+    """Create a key and show it once."""
     made, shown, problem = None, form, None
     try:
         body = validated(_KEY, _body(form))

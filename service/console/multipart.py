@@ -1,4 +1,4 @@
-"""A form with a file, read as it arrives: uploads may be far larger than the memory."""
+"""A form with a file, read as a stream: uploads may be far larger than memory."""
 
 from collections import deque
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ _START, _DATA, _END = "start", "data", "end"
 
 
 class FileForm:
-    """Short fields, then one file. The fields must come first, as a form has them."""
+    """Short fields, then one file. The fields must come first."""
 
     def __init__(self, request: Request) -> None:
         self.fields: dict[str, str] = {}
@@ -39,7 +39,7 @@ class FileForm:
         )
 
     async def open(self) -> None:
-        """Read up to the beginning of the file."""
+        """Read the fields, up to the beginning of the file."""
         name, value = "", b""
         async for kind, data in self._read():
             if kind == _START:
@@ -59,12 +59,12 @@ class FileForm:
         raise Invalid("choose a file to upload")
 
     async def content(self) -> AsyncIterator[bytes]:
-        """The file, piece by piece; Invalid if it breaks off."""
+        """Yield the file in pieces; Invalid if the upload is interrupted."""
         async for kind, data in self._read():
             if kind == _END:
                 return
             yield data
-        raise Invalid("the upload broke off; try again")
+        raise Invalid("the upload was interrupted; try again")
 
     async def _read(self) -> AsyncIterator[tuple[str, bytes]]:
         while True:

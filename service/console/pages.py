@@ -1,4 +1,4 @@
-"""Pages from templates: escaped by default, with everything that a layout needs."""
+"""Pages from templates: escaped by default, with the values that the layout needs."""
 
 import hashlib
 import math
@@ -60,14 +60,14 @@ def rendered(
     problem: ProblemDocument | None = None,
     **values: Any,
 ) -> str:
-    """A template with its values; those that the layout needs have defaults."""
+    """Render a template with its values; the values that the layout needs have defaults."""
     shared = {"visitor": visitor, "token": token, "path": path, "problem": problem}
     shared |= {"faults": faults_of(problem)}
     return environment().get_template(template).render(shared | values)
 
 
 def faults_of(problem: ProblemDocument | None) -> dict[str, str]:
-    """What is wrong with each field, by its place in the body: `cap.rho`, `columns.0.name`."""
+    """The error of each field, by its path in the body: `cap.rho`, `columns.0.name`."""
     found = problem.errors if problem is not None else []
     return {".".join(map(str, each.loc[1:])): each.message for each in found}
 
@@ -109,12 +109,12 @@ def static_files() -> Mapping[str, bytes]:
 
 @cache
 def static_address(name: str) -> str:
-    """Where a file is served; another content has another address."""
+    """The address of a static file; it changes with the file's content."""
     return f"/console/static/{name}?v={hashlib.sha256(static_files()[name]).hexdigest()[:12]}"
 
 
 def amount(value: float) -> str:
-    """A number with four significant digits, and no exponent where people can read it without."""
+    """Format a number with four significant digits, without an exponent where that is readable."""
     if value == 0:
         return "0"
     if not 1e-4 <= abs(value) < 1e9:
@@ -125,7 +125,7 @@ def amount(value: float) -> str:
 
 
 def fixed(value: float) -> str:
-    """A number with six decimals, so that a column of them lines up."""
+    """Format a number with six decimals, so that columns of numbers line up."""
     return f"{value:,.6f}" if value == 0 or value >= 1e-6 else f"{value:.1e}"
 
 
@@ -140,19 +140,19 @@ def epsilon(rho: float, delta: float) -> str:
 
 
 def marked(text: str) -> Markup:
-    """A text of the API's documentation: paragraphs, with `code` and **strong** words."""
+    """Convert a text of the API's documentation to HTML: paragraphs, `code` and **strong** words."""
     html = str(escape(text.strip()))
     html = _STRONG.sub(r"<strong>\1</strong>", _CODE.sub(r"<code>\1</code>", html))
     return Markup("".join(f"<p>{each}</p>" for each in html.split("\n\n") if each))
 
 
 def whole(value: int) -> str:
-    """A whole number, in groups of three."""
+    """Format an integer with its digits in groups of three."""
     return f"{value:,}"
 
 
 def size(count: int) -> str:
-    """A number of bytes as people say it."""
+    """Format a number of bytes with a readable unit."""
     value = float(count)
     for unit in ("bytes", "KB", "MB", "GB"):
         if value < 1000:

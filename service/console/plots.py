@@ -1,4 +1,4 @@
-"""Released answers about single columns, as bars. Everything here was released; nothing is computed anew."""
+"""Released answers about single columns, as bars. They show released values only."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ from service.releases.schemas import ModelAnswer
 
 ANSWERS = "answers.csv"
 LARGEST_READ = 2_000_000
-"""Most bytes that are read from a file of answers."""
+"""Maximum bytes read from a file of answers."""
 MOST_BARS = 24
 
 
@@ -31,7 +31,7 @@ class Bar:
     width: float
     """In percent of the longest bar."""
     reach: tuple[float, float] | None
-    """Where one standard error below and above lies, on the same scale."""
+    """One standard error below and above the value, on the same scale."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Plot:
     column: str
     bars: list[Bar]
     hidden: int
-    """How many cells there was no room for."""
+    """The number of cells that are not shown, for lack of room."""
 
 
 def read_answers(context: Context, release_id: UUID) -> list[ModelAnswer]:
-    """The first released answers; none where a release has no such file."""
+    """Read the first released answers; empty if the release has no such file."""
     with context.transaction() as work:
         try:
             artifact = releases.artifact(work.session, release_id, ANSWERS)
@@ -58,9 +58,9 @@ def read_answers(context: Context, release_id: UUID) -> list[ModelAnswer]:
 
 
 def plots_of(answers: Iterable[ModelAnswer], schema: Schema) -> list[Plot]:
-    """A plot of each column that the answers tell about, in the schema's order.
+    """Build a plot of each column that the answers cover, in the schema's order.
 
-    A column that was only asked about together with others is summed over those.
+    A column that occurs only together with others is summed over the others.
     """
     found: dict[str, tuple[int, list[tuple[str, float, float | None]]]] = {}
     for item, group in groupby(answers, key=lambda answer: answer.item):
@@ -93,7 +93,7 @@ def plot(column: str, cells: Sequence[tuple[str, float, float | None]]) -> Plot:
 def _columns_of(
     names: Sequence[str], answers: Sequence[ModelAnswer], schema: Schema
 ) -> Mapping[str, list[tuple[str, float, float | None]]]:
-    """The cells of each column of a whole marginal; nothing if this is none."""
+    """The cells of each column of a complete marginal; empty for anything else."""
     if not names or any(name not in schema.sizes for name in names):
         return {}
     if len(answers) != math.prod(schema.sizes[name] for name in names):

@@ -1,4 +1,4 @@
-"""Pages about populations: who is protected, what was spent on them, and the ledger that proves it."""
+"""Pages about populations: the protected people, their budget, and the ledger of its spending."""
 
 from typing import Any
 
@@ -73,7 +73,7 @@ def show(
 def verify(
     request: Request, population_id: PopulationId, caller: Curator, context: Services
 ) -> Response:
-    """The same page, with what a check of the whole ledger found."""
+    """The same page, with the result of a check of the whole ledger."""
     found = ledger.verify(population_id, caller, context)
     return _shown(request, population_id, caller, context, verification=found)
 
@@ -101,7 +101,7 @@ def _shown(
 
 
 def _body(form: Form) -> dict[str, Any]:
-    """What was filled in, as the API expects it."""
+    """Return the submitted form as the body that the API expects."""
     unit = form.text("unit", "row")
     bound = {"person": "max_rows_per_person", "household": "max_household_size"}.get(unit)
     kind = "rho" if form.text("cap_kind") == "rho" else "epsilon"

@@ -1,4 +1,4 @@
-"""Rows of sessions: a session whose row is gone has ended, even if a browser still has its cookie."""
+"""Rows of sessions. A session whose row is deleted has ended, even if a browser keeps its cookie."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -11,7 +11,7 @@ from service.data.models import ConsoleSession
 
 
 def add(database: DatabaseSession, session: Session, key_id: UUID) -> None:
-    """Record that a session was begun with a key; forget those that have ended by themselves."""
+    """Record a session that was begun with a key; delete expired sessions."""
     database.execute(sa.delete(ConsoleSession).where(ConsoleSession.ends_at <= sa.func.now()))
     ends_at = datetime.fromtimestamp(session.ends_at, UTC)
     database.add(ConsoleSession(id=session.id, key_id=key_id, ends_at=ends_at))

@@ -1,4 +1,4 @@
-"""/docs: the OpenAPI document as a page of our own, which loads nothing from elsewhere."""
+"""/docs: the OpenAPI document as a page that loads nothing from other sites."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from service.console.route import ConsoleRoute
 
 router = APIRouter(route_class=ConsoleRoute)
 
-# The lower and the upper limit of a JSON Schema, and what they count.
+# The keywords of a JSON Schema for the lower and the upper limit, and the unit they count.
 _LIMITS = (
     ("minimum", "maximum", ""),
     ("minLength", "maxLength", " characters"),
@@ -29,7 +29,7 @@ _OTHER_LIMITS = {
 
 @dataclass(frozen=True)
 class Word:
-    """A part of a type; `schema` names what it leads to, if it leads anywhere."""
+    """A part of a type; `schema` names the schema that it links to, if any."""
 
     text: str
     schema: str | None = None
@@ -45,7 +45,7 @@ class FieldRow:
     text: str
     required: bool
     place: str = ""
-    """Of a parameter: `path`, `query` or `header`."""
+    """Where a parameter is sent: `path`, `query` or `header`."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Content:
 
 @dataclass(frozen=True)
 class ReferenceEntry:
-    """What can be asked at one address."""
+    """One operation: a method at one address."""
 
     anchor: str
     method: str
@@ -110,14 +110,14 @@ def show(request: Request) -> Response:
     return HTMLResponse(_page(request.app))
 
 
-# It is the same for everybody and takes a while, so it is made once.
+# The page is the same for every visitor and slow to build, so it is built once.
 @lru_cache(maxsize=1)
 def _page(app: FastAPI) -> str:
     return rendered("reference.html", path="/docs", reference=reference_of(app.openapi()))
 
 
 def reference_of(document: Mapping[str, Any]) -> Reference:
-    """An OpenAPI document in the order in which people read it."""
+    """Arrange an OpenAPI document in reading order."""
     operations = [
         (described["tags"][0], _operation(method, path, described))
         for path, methods in document["paths"].items()
@@ -221,14 +221,14 @@ def _words(schema: Mapping[str, Any]) -> Iterator[Word]:
 
 
 def _limits(schema: Mapping[str, Any]) -> str:
-    """What a value must keep to, and what holds without one."""
+    """The limits of a value, and its default."""
     found = [
         _span(schema.get(lower), schema.get(upper)) + unit
         for lower, upper, unit in _LIMITS
         if lower in schema or upper in schema
     ]
     found += [text.format(schema[name]) for name, text in _OTHER_LIMITS.items() if name in schema]
-    # An optional value is one of its type or null.
+    # An optional value is a union of its type and null.
     found += filter(None, map(_limits, schema.get("anyOf", ())))
     if "default" in schema:
         found.append(f"default {json.dumps(schema['default'])}")

@@ -28,7 +28,7 @@ _DEFAULTS = (
 
 @dataclass(frozen=True)
 class ItemRow:
-    """An item of the workload as it is filled in."""
+    """An item of the workload as submitted."""
 
     type: str
     help: str
@@ -37,14 +37,14 @@ class ItemRow:
 
 @dataclass(frozen=True)
 class FilledMechanism:
-    """The chosen mechanism and its parameters as they are filled in."""
+    """The chosen mechanism and its parameters as submitted."""
 
     entry: CatalogueEntry
     fields: list[Field]
 
 
 def new_form(dataset_id: str) -> Form:
-    """The form that a curator finds at first."""
+    """The initial form of a new release."""
     return Form([("dataset_id", dataset_id), *_DEFAULTS])
 
 
@@ -65,7 +65,7 @@ def items_of(form: Form) -> list[ItemRow]:
 
 
 def changed(form: Form, action: str) -> Form:
-    """The form after a button that adds or removes an item of the workload."""
+    """Return the form after a button added or removed an item of the workload."""
     rows = items_of(form)
     verb, _, place = action.partition(":")
     if verb == "remove" and len(rows) > 1:
@@ -91,7 +91,7 @@ def mechanism_of(form: Form) -> FilledMechanism:
 
 
 def body_of(form: Form) -> dict[str, Any]:
-    """What was filled in, as the API expects it."""
+    """Return the submitted form as the body that the API expects."""
     mechanism = mechanism_of(form)
     kind = "rho" if form.text("budget_kind") == "rho" else "epsilon"
     body: dict[str, Any] = {
@@ -115,7 +115,7 @@ def body_of(form: Form) -> dict[str, Any]:
 def _outputs_of(form: Form, entry: CatalogueEntry) -> dict[str, Any]:
     outputs: dict[str, Any] = {"formats": form.all("formats"), "answers": form.has("answers")}
     if not entry.releases_rows:
-        # It releases answers and nothing else, so there is nothing to choose.
+        # This mechanism always releases answers, and never rows.
         return {"formats": form.all("formats"), "answers": True}
     outputs |= given(rows=number(form.text("rows")))
     if form.has("certify"):

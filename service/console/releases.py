@@ -1,4 +1,4 @@
-"""Pages about releases: asking for one, watching it, and using what was released."""
+"""Pages about releases: requesting one, following it, and using its results."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -40,7 +40,7 @@ _SAMPLE: TypeAdapter[SampleRequest] = TypeAdapter(SampleRequest)
 
 @router.get("")
 def show_all(request: Request, caller: Reader, context: Services, paging: Pages) -> Response:
-    """Releases; to an analyst, those that are published."""
+    """All releases; for an analyst, only published ones."""
     return page(
         request,
         "releases.html",
@@ -82,7 +82,7 @@ def preview(request: Request, caller: Curator, form: Posted, context: Services) 
 
 @router.get("/{release_id}")
 def show(request: Request, release_id: ReleaseId, caller: Reader, context: Services) -> Response:
-    """A release: its state, its cost and what came out."""
+    """A release: its state, its cost and its results."""
     return _shown(request, release_id, caller, context)
 
 
@@ -94,7 +94,7 @@ def watch(
     feed: Feed,
     last_event_id: Annotated[int, Header(ge=0, lt=2**63)] = 0,
 ) -> Response:
-    """Follow a release, as the API does it."""
+    """Follow a release through the same event stream as the API."""
     return api.watch(release_id, caller, context, feed, last_event_id)
 
 
@@ -107,7 +107,7 @@ def publish(release_id: ReleaseId, caller: Curator, form: Posted, context: Servi
 
 @router.post("/{release_id}/cancel")
 def cancel(release_id: ReleaseId, caller: Curator, form: Posted, context: Services) -> Response:
-    """Give a release up."""
+    """Cancel a release."""
     api.cancel(release_id, caller, context)
     return RedirectResponse(f"/console/releases/{release_id}", status_code=303)
 
@@ -155,7 +155,7 @@ async def answer(
 async def sample(
     request: Request, release_id: ReleaseId, caller: Analyst, form: Posted, context: Services
 ) -> Response:
-    """Download rows that are drawn from the released model."""
+    """Download rows drawn from the released model."""
     try:
         wanted = validated(_SAMPLE, {"rows": number(form.text("rows"))})
         rows = await api.sample(release_id, wanted, caller, context)
@@ -208,7 +208,7 @@ def _shown(
 def _released_answers(
     request: Request, context: Context, release: ReleaseView
 ) -> tuple[list[ModelAnswer], ProblemDocument | None]:
-    """The first released answers, or what is wrong with their file; the page is shown without it."""
+    """Return the first released answers, or the problem with their file; the page works without them."""
     if release.state != "succeeded":
         return [], None
     try:
@@ -237,7 +237,7 @@ def _item(context: Context, release_id: UUID, columns: list[str]) -> dict[str, A
 
 
 def _released_schema(context: Context, release: ReleaseView) -> Schema:
-    """The declared columns, which every released file shows as well."""
+    """The declared columns, which are public: every released file shows them."""
     with context.transaction() as work:
         return schema_of(dataset_rows.get(work.session, release.dataset_id)).linked
 
@@ -271,7 +271,7 @@ def _editor(
 
 
 def _previewed(request: Request, caller: Caller, context: Context, form: Form) -> dict[str, Any]:
-    """What the release would cost, or why it cannot be."""
+    """The cost of the release, or why it would be refused."""
     body = release_form.body_of(form)
     values: dict[str, Any] = {"body": body, "preview": None, "population": None, "problem": None}
     try:

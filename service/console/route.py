@@ -1,4 +1,4 @@
-"""What every answer of the console has: headers that keep a browser careful, and errors as pages."""
+"""Security headers of every console response, and errors shown as pages."""
 
 import json
 from collections.abc import Callable, Coroutine
@@ -40,7 +40,7 @@ class ConsoleRoute(APIRoute):
     """A route of the console."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The endpoint, with errors turned into pages and all answers into careful ones."""
+        """Wrap the endpoint: errors become pages, and every response gets the security headers."""
         handle = super().get_route_handler()
 
         async def handled(request: Request) -> Response:
@@ -49,7 +49,7 @@ class ConsoleRoute(APIRoute):
             except Exception as error:
                 response = explain(request, error)
             response.headers.update(PAGE_HEADERS)
-            # What one visitor saw is not for the next one at the same machine.
+            # The next user of the same machine must not see pages of this visitor.
             response.headers.setdefault("Cache-Control", "no-store")
             return response
 
@@ -57,7 +57,7 @@ class ConsoleRoute(APIRoute):
 
 
 def explain(request: Request, error: Exception) -> Response:
-    """A page about an error, or the way to sign in."""
+    """Return a page about an error, or a redirect to sign in."""
     answer = answer_to(request, error)
     if "application/problem+json" in request.headers.get("accept", ""):
         return answer
@@ -72,10 +72,10 @@ def explain(request: Request, error: Exception) -> Response:
 
 
 def explained(request: Request, error: Exception) -> ProblemDocument:
-    """A foreseen error as a problem, to be shown beside a form; any other is raised again."""
+    """Return an expected error as a problem to show beside a form; re-raise any other."""
     return problem_of(answer_to(request, error))
 
 
 def problem_of(answer: Response) -> ProblemDocument:
-    """The problem in an answer."""
+    """The problem in a response."""
     return ProblemDocument.model_validate(json.loads(bytes(answer.body)))

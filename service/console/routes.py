@@ -1,4 +1,4 @@
-"""/console and /docs: the pages, the files that they refer to, and the way there."""
+"""/console and /docs: the pages, their static files, and the redirect to them."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
@@ -28,7 +28,7 @@ _A_YEAR = "public, max-age=31536000, immutable"
 
 @router.get("/")
 def welcome(request: Request) -> Response:
-    """Lead browsers to the console; programs find nothing here."""
+    """Redirect browsers to the console; other clients get 404."""
     if "text/html" not in request.headers.get("accept", ""):
         raise HTTPException(404)
     return RedirectResponse("/console", status_code=303)
@@ -36,7 +36,7 @@ def welcome(request: Request) -> Response:
 
 @home.get("")
 def begin(caller: AnyVisitor) -> Response:
-    """The page that most visitors want first."""
+    """Redirect to the start page of the visitor."""
     place = "populations" if caller.scopes == {"admin"} else "releases"
     return RedirectResponse(f"/console/{place}", status_code=303)
 
@@ -67,7 +67,7 @@ PARTS = (
     datasets.router,
     releases.router,
     keys.router,
-    # Last, because it takes every address.
+    # Last, because it matches every path.
     elsewhere,
 )
 for part in PARTS:
@@ -75,7 +75,7 @@ for part in PARTS:
 
 
 def prepare() -> None:
-    """Do what the first visitors would otherwise wait for: compile templates and forms."""
+    """Compile templates and forms at startup, so that the first visitors do not wait."""
     for name in environment().list_templates():
         environment().get_template(name)
     static_files()

@@ -15,16 +15,16 @@ FIRST_ROWS = 3
 MOST_ROWS = 500
 """A form with more rows is too slow to use; a schema in JSON may be longer."""
 _LABELS = {'"lower"': '"from"', '"upper"': '"to"'}
-"""Fields of the API that the rows of the form call otherwise."""
+"""Fields of the API that have another name in the form's rows."""
 
 
 @dataclass(frozen=True)
 class ColumnRow:
-    """A column as it is filled in: everything is text."""
+    """A column as submitted: every value is text."""
 
     name: str = ""
     table: str = "groups"
-    """Which of two tables it is in, where there are two."""
+    """The table it belongs to, if there are two tables."""
     type: str = "categorical"
     values: str = ""
     other: str = ""
@@ -43,7 +43,7 @@ class ColumnRow:
 
 @dataclass(frozen=True)
 class Linking:
-    """How two tables belong together, as it is filled in."""
+    """The link between two tables, as submitted."""
 
     group_key: str = ""
     individual_key: str = ""
@@ -59,7 +59,7 @@ class Draft:
     linking: Linking | None = None
 
     def places(self) -> list[str | None]:
-        """Where the API's models have each row; empty rows are not part of the schema."""
+        """The path of each row in the API's models; empty rows are not part of the schema."""
         counts = dict.fromkeys(TABLES, 0)
         found: list[str | None] = []
         for row in self.rows:
@@ -71,7 +71,7 @@ class Draft:
 
 
 def draft_of(form: Form) -> Draft:
-    """The draft in a form; a new form has some empty rows."""
+    """Read the draft from a form; a new form has some empty rows."""
     linking = None
     if form.text("levels") == "two":
         linking = Linking(*(form.text(each.name) for each in fields(Linking)))
@@ -81,11 +81,11 @@ def draft_of(form: Form) -> Draft:
 
 
 def changed(draft: Draft, action: str) -> Draft:
-    """The draft after a button that adds or removes a row."""
+    """Return the draft after a button added or removed a row."""
     verb, _, place = action.partition(":")
     rows = list(draft.rows)
     if verb == "add":
-        # People write one table after the other.
+        # Rows are listed one table after the other.
         last = rows[-1].table if rows else TABLES[0]
         rows = [*rows, ColumnRow(table=last)][:MOST_ROWS]
     elif verb == "remove":
@@ -95,7 +95,7 @@ def changed(draft: Draft, action: str) -> Draft:
 
 
 def schema_of(form: Form) -> dict[str, Any]:
-    """The schema that was filled in: from the rows, or from the box with JSON."""
+    """Return the submitted schema: from the rows, or from the JSON text box."""
     if form.text("mode") == "json":
         schema = parsed_json(form.text("schema_json"), loc=["schema"])
         return schema if isinstance(schema, dict) else {"columns": schema}
@@ -103,7 +103,7 @@ def schema_of(form: Form) -> dict[str, Any]:
 
 
 def declared(draft: Draft) -> dict[str, Any]:
-    """A draft as the API expects it."""
+    """Convert a draft to the schema that the API expects."""
     if draft.linking is None:
         return {"columns": [column_of(row) for row in draft.rows if not row.is_empty]}
     groups, individuals = (
@@ -122,7 +122,7 @@ def declared(draft: Draft) -> dict[str, Any]:
 
 
 def column_of(row: ColumnRow) -> dict[str, Any]:
-    """A row as the API expects it."""
+    """Convert a row to the column that the API expects."""
     column: dict[str, Any] = {"name": row.name, "type": row.type}
     if row.type == "categorical":
         column["values"] = [line.strip() for line in row.values.splitlines() if line.strip()]
@@ -137,7 +137,7 @@ def column_of(row: ColumnRow) -> dict[str, Any]:
 
 
 def with_labels(problem: ProblemDocument) -> ProblemDocument:
-    """The problem in the words of the form's rows."""
+    """The problem, with the field names that the form's rows use."""
 
     def translated(text: str) -> str:
         for field, label in _LABELS.items():
@@ -171,7 +171,7 @@ def draft_from(schema: Mapping[str, Any]) -> Draft | None:
 
 
 def written(schema: Mapping[str, Any]) -> str:
-    """A schema as JSON that people can edit: a line for each column."""
+    """Format a schema as editable JSON: one line per column."""
     if set(schema) != {"columns"} or not isinstance(schema["columns"], list):
         return json.dumps(schema, indent=2, ensure_ascii=False)
     lines = [json.dumps(column, ensure_ascii=False) for column in schema["columns"]]

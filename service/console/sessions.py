@@ -1,7 +1,7 @@
-"""Sessions in a cookie: sealed by a key that only the service has, so only it can read or create one.
+"""Sessions in a cookie: only the service has the key that seals them, so only it can read or create one.
 
-The cookie names a row of the database, which names the API key and is deleted at sign-out: a copy of
-the cookie is then of no use. The secret itself is checked at sign-in and kept nowhere. A visitor who
+The cookie names a row of the database, which names the API key and is deleted at sign-out: after that, a
+copy of the cookie is useless. The secret itself is checked at sign-in and not stored. A visitor who
 is not signed in has a cookie without such a row.
 """
 
@@ -38,7 +38,7 @@ class Session:
     """The id of its row in the database; None if the visitor is not signed in."""
     token: str
     ends_at: int
-    """Seconds since 1970."""
+    """Seconds since 1 January 1970 (UTC)."""
 
     def accepts(self, token: str | None) -> bool:
         """Whether a form came from one of this session's own pages."""
@@ -58,7 +58,7 @@ def session_of(request: Request, *, master_key: bytes) -> Session | None:
 
 
 def keep(response: Response, session: Session, request: Request, *, master_key: bytes) -> None:
-    """Hand a session to the browser, out of the reach of scripts and of other sites."""
+    """Set the session's cookie, which scripts and other sites cannot read."""
     response.set_cookie(
         COOKIE,
         seal(session, master_key=master_key),
@@ -71,12 +71,12 @@ def keep(response: Response, session: Session, request: Request, *, master_key: 
 
 
 def forget(response: Response) -> None:
-    """Take the session's cookie back."""
+    """Delete the session's cookie."""
     response.delete_cookie(COOKIE, path=PATH)
 
 
 def seal(session: Session, *, master_key: bytes) -> str:
-    """A session as the text of a cookie."""
+    """Encode and encrypt a session as the text of a cookie."""
     session_id = None if session.id is None else str(session.id)
     plain = json.dumps([session_id, session.token, session.ends_at]).encode()
     nonce = secrets.token_bytes(_NONCE_BYTES)
@@ -85,7 +85,7 @@ def seal(session: Session, *, master_key: bytes) -> str:
 
 
 def unseal(cookie: str, *, master_key: bytes) -> Session | None:
-    """The session in a cookie; None if this service did not seal it."""
+    """Decrypt the session in a cookie; None if this service did not seal it."""
     try:
         sealed = base64.urlsafe_b64decode(cookie.encode())
         nonce, rest = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]

@@ -31,7 +31,7 @@ class UnknownKey(Unauthorized):
 def ask(request: Request, session: CurrentSession, context: Services, next: str = "") -> Response:
     """The page that asks for a key."""
     response: Response = page(request, "sign_in.html", next=_inside(next))
-    # The form carries this session's token, so that no other site can sign anybody in.
+    # The form carries this session's token, so that no other site can sign a visitor in.
     sessions.keep(response, session, request, master_key=context.settings.master_key_bytes)
     return response
 
@@ -50,7 +50,7 @@ def sign_in(request: Request, form: Posted, context: Services) -> Response:
         goal = _inside(form.text("next"))
         return page(request, "sign_in.html", status=problem.status, problem=problem, next=goal)
     response = RedirectResponse(_inside(form.text("next")), status_code=303)
-    # A session of its own: the one before was known to whoever used this browser before.
+    # A new session: an earlier user of this browser may know the previous one.
     session = sessions.begin(uuid4())
     with context.transaction() as work:
         records.add(work.session, session, key.id)
@@ -71,5 +71,5 @@ def sign_out(
 
 
 def _inside(address: str) -> str:
-    """A place to go to after signing in: always within the console."""
+    """The page to open after signing in, always within the console."""
     return address if address == HOME or address.startswith(f"{HOME}/") else HOME

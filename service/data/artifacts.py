@@ -1,4 +1,4 @@
-"""The bytes of artifacts: only those that match the recorded hash are used."""
+"""The bytes of artifacts; an artifact is used only if it matches the recorded hash."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""A hash of what a request asks, which does not depend on the order of its fields."""
+"""A hash of a request's content that does not depend on the order of its fields."""
 
 import hashlib
 import json

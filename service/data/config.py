@@ -15,7 +15,7 @@ MEBIBYTE = 2**20
 
 
 def _cores() -> int:
-    # The cores that this process may use; a container may have fewer than its machine.
+    # The cores available to this process; a container may have fewer than its machine.
     usable = getattr(os, "sched_getaffinity", None)
     return len(usable(0)) if usable else os.cpu_count() or 1
 
@@ -33,7 +33,7 @@ def decode_key(secret: SecretStr) -> bytes:
 
 
 def _refuse_guessable(secret: SecretStr) -> SecretStr:
-    # Random bytes have fewer than 16 distinct values once in 10^20; placeholders nearly always.
+    # Random bytes have fewer than 16 distinct values with probability 1e-20; placeholders nearly always do.
     key = decode_key(secret)
     if len(set(key)) < KEY_BYTES // 2 or key == bytes(range(KEY_BYTES)):
         raise ValueError("this is a placeholder; make a key with `openssl rand -base64 32`")
@@ -46,7 +46,7 @@ StorageUrl = Annotated[Url, UrlConstraints(allowed_schemes=["file", "s3"])]
 
 
 class Settings(BaseSettings):
-    """What an operator decides. There is no default for an address or a secret."""
+    """The operator's settings. Addresses and secrets have no defaults."""
 
     model_config = SettingsConfigDict(
         env_prefix="SCRIM_",
@@ -77,7 +77,7 @@ class Settings(BaseSettings):
     max_upload_bytes: Annotated[int, Field(gt=0)] = 2048 * MEBIBYTE
     """Largest upload of one table."""
     max_unpacked_bytes: Annotated[int, Field(gt=0)] = 65536 * MEBIBYTE
-    """How much a table that is uploaded as gzip or Parquet may unpack to."""
+    """Largest unpacked size of a table uploaded as gzip or Parquet."""
     max_body_bytes: Annotated[int, Field(gt=0)] = 8 * MEBIBYTE
     """Largest body that declares a dataset; a schema may list many categories."""
     body_seconds: Annotated[float, Field(gt=0)] = 60.0
@@ -89,7 +89,7 @@ class Settings(BaseSettings):
     max_requests_per_key: Annotated[int, Field(ge=1)] = 100
     """Requests with one API key that one service process answers at the same time."""
     processes: Annotated[int, Field(ge=1)] = Field(default_factory=_cores)
-    """Service processes on this machine; one per core where not given."""
+    """Service processes on this machine; by default one per core."""
     rate_limit: Annotated[float, Field(gt=0)] = 50.0
     """Requests per second that one API key may make in the long run."""
     rate_burst: Annotated[int, Field(ge=1)] = 200
@@ -99,20 +99,20 @@ class Settings(BaseSettings):
     max_queued_dry_runs: Annotated[int, Field(ge=1)] = 20
     """Dry runs that one API key may have in the queue."""
     device: str = "auto"
-    """Where workers fit models: `cpu`, `cuda`, `cuda:1`, `mps`; `auto` takes what there is."""
+    """Where workers fit models: `cpu`, `cuda`, `cuda:1`, `mps`; `auto` uses a GPU if there is one."""
     worker_memory_bytes: Annotated[int, Field(gt=0)] | None = None
-    """Memory that one job may use beside what a worker takes at rest. A release that is expected to
-    need more is refused; a job that does need more fails alone. Unset: no limit."""
+    """Memory that one job may use in addition to an idle worker's. A release that is expected to
+    need more is refused; a job that does need more fails without affecting others. Unset: no limit."""
     job_seconds: Annotated[float, Field(ge=0)] = 86400.0
-    """How long one attempt at a release may take; 0: as long as it likes."""
+    """Time limit of one attempt at a release; 0: no limit."""
     retry_seconds: Annotated[float, Field(gt=0)] = 5.0
-    """Pause before a job that met an outage is tried again; doubled each time, up to 5 minutes."""
+    """Pause before a job is retried after an outage; doubled each time, up to 5 minutes."""
     lease_seconds: Annotated[float, Field(gt=0, le=86400)] = 60.0
     """How long a worker may be silent before another one takes over."""
     model_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
     """How long to wait for a worker's answer from a released model."""
     event_poll_seconds: Annotated[float, Field(gt=0)] = 0.5
-    """How often the service looks for events of the releases that are followed."""
+    """Interval between two reads of the events of followed releases."""
     max_event_streams_per_key: Annotated[int, Field(ge=1)] = 20
     """Event streams that one API key may have open, in each process of the service."""
     max_event_streams: Annotated[int, Field(ge=1)] = 500
@@ -129,7 +129,9 @@ class Settings(BaseSettings):
     @classmethod
     def _names_a_document(cls, url: Url | None) -> Url | None:
         if url is not None and not (url.path or "").strip("/"):
-            raise ValueError("name the anchor itself, as in s3://bucket/anchor.json")
+            raise ValueError(
+                "give the address of the anchor object, such as s3://bucket/anchor.json"
+            )
         return url
 
     @property

@@ -1,4 +1,4 @@
-"""Reading back objects that were stored under the hash of their content.
+"""Read objects that are stored under the hash of their content.
 
 The whole object is compared with its hash before its first byte is handed out, so that damage is an
 error and never a result. An object that matched is remembered by its version in the storage, so that

@@ -1,4 +1,4 @@
-"""What the endpoints share: built once from the settings, closed when the service stops."""
+"""Resources that the endpoints share: opened once from the settings, closed when the service stops."""
 
 import threading
 from collections.abc import Iterator
@@ -40,9 +40,9 @@ class Context:
     signing_key: Ed25519PrivateKey
     anchor_store: AnchorStore
     stopping: threading.Event = field(default_factory=threading.Event)
-    """Set when the service is asked to stop, so that endless answers come to an end."""
+    """Set when the service is asked to stop, so that endless responses end."""
     work: UnitOfWork | None = None
-    """The transaction that everything belongs to; None: every step begins its own."""
+    """The transaction that all steps belong to; None: every step begins its own."""
 
     def transaction(self) -> AbstractContextManager[UnitOfWork]:
         """One transaction on the database."""

@@ -1,7 +1,7 @@
 """Encryption at rest: one random data key per dataset, wrapped by the master key.
 
-Without its wrapped key a dataset is noise, so destroying that key destroys the data, wherever
-copies of the objects may be.
+A dataset cannot be read without its wrapped key, so destroying that key destroys the data,
+including all copies of the objects.
 
 A stored object is a header (8 bytes of format, 32 of salt) and chunks of AES-256-GCM. Salt and
 purpose give every object a key of its own, so the chunk's number can be its nonce. The associated
@@ -35,7 +35,7 @@ _WRAPPED = b"scrim-data-key-1"
 
 
 class CryptoError(Exception):
-    """Something about the encryption is wrong."""
+    """Base class of encryption errors."""
 
 
 class Unreadable(CryptoError):
@@ -47,18 +47,18 @@ class WrongMasterKey(CryptoError):
 
 
 def new_data_key() -> bytes:
-    """A fresh random key for one dataset."""
+    """Generate a random key for one dataset."""
     return secrets.token_bytes(KEY_BYTES)
 
 
 def wrap_key(data_key: bytes, dataset_id: UUID, *, master_key: bytes) -> bytes:
-    """The data key, encrypted for storage; it opens for this dataset only."""
+    """Encrypt a data key for storage; it can be unwrapped for this dataset only."""
     nonce = secrets.token_bytes(_NONCE_BYTES)
     return nonce + AESGCM(master_key).encrypt(nonce, data_key, _WRAPPED + dataset_id.bytes)
 
 
 def unwrap_key(wrapped: bytes, dataset_id: UUID, *, master_key: bytes) -> bytes:
-    """The data key of a dataset."""
+    """Decrypt the data key of a dataset."""
     nonce, sealed = wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:]
     try:
         return AESGCM(master_key).decrypt(nonce, sealed, _WRAPPED + dataset_id.bytes)
@@ -77,9 +77,9 @@ class Encryptor:
         self._chunks = 0
 
     def update(self, data: bytes) -> bytes:
-        """Take more plain bytes; returns what is ready to be stored, possibly nothing."""
+        """Add plain bytes; returns the bytes that are ready to be stored, possibly none."""
         self._rest += data
-        # A full chunk waits for the next byte: only then is it known not to be the last.
+        # A full chunk is kept until the next byte arrives: it might be the last chunk.
         while len(self._rest) > CHUNK_BYTES:
             self._seal(CHUNK_BYTES, is_last=False)
         return self._take()
@@ -101,7 +101,7 @@ class Encryptor:
 
 
 class Decryptor:
-    """Decrypts what an Encryptor wrote. Nothing is known to be whole before `finish` returned."""
+    """Decrypts what an Encryptor wrote. The object is complete only if `finish` returns."""
 
     def __init__(self, data_key: bytes, *, purpose: str) -> None:
         self._data_key = data_key
@@ -111,7 +111,7 @@ class Decryptor:
         self._chunks = 0
 
     def update(self, data: bytes) -> bytes:
-        """Take more stored bytes; returns what could be decrypted, possibly nothing."""
+        """Add stored bytes; returns the bytes that could be decrypted, possibly none."""
         self._rest += data
         if self._cipher is None:
             if len(self._rest) < _HEADER_BYTES:
@@ -140,7 +140,7 @@ class Decryptor:
         try:
             plain = self._cipher.decrypt(nonce, bytes(self._rest[:length]), about)
         except InvalidTag:
-            raise Unreadable("the object was changed, cut short or taken from elsewhere") from None
+            raise Unreadable("the object was changed, truncated or taken from elsewhere") from None
         del self._rest[:length]
         self._chunks += 1
         return plain
@@ -158,7 +158,7 @@ async def encrypt_stream(
 
 
 def encrypt_pieces(data_key: bytes, pieces: Iterable[bytes], *, purpose: str) -> Iterator[bytes]:
-    """Encrypt bytes as they come."""
+    """Encrypt an iterable of bytes, piece by piece."""
     encryptor = Encryptor(data_key, purpose=purpose)
     for piece in pieces:
         if ready := encryptor.update(piece):
@@ -167,7 +167,7 @@ def encrypt_pieces(data_key: bytes, pieces: Iterable[bytes], *, purpose: str) ->
 
 
 def decrypt_pieces(data_key: bytes, pieces: Iterable[bytes], *, purpose: str) -> Iterator[bytes]:
-    """Decrypt bytes as they come; an object that was cut short fails at its end."""
+    """Decrypt an iterable of bytes, piece by piece; a truncated object fails at its end."""
     decryptor = Decryptor(data_key, purpose=purpose)
     for piece in pieces:
         if plain := decryptor.update(piece):
@@ -176,7 +176,7 @@ def decrypt_pieces(data_key: bytes, pieces: Iterable[bytes], *, purpose: str) ->
 
 
 def upload_purpose(table: str) -> str:
-    """The purpose of an uploaded table, so that one table cannot be passed off as another."""
+    """The purpose of an uploaded table, so that one table cannot be substituted for another."""
     return f"upload:{table}"
 
 

@@ -12,7 +12,7 @@ from service.data.models import DatasetRow, UploadRow
 from service.data.pagination import Paging, newest_first
 
 DATASETS = "datasets"
-"""Where the storage keeps the objects of all datasets."""
+"""Prefix of the objects of all datasets in the storage."""
 
 
 def get(session: Session, dataset_id: UUID) -> DatasetRow:
@@ -47,7 +47,7 @@ def newest_with_key(session: Session) -> DatasetRow | None:
 
 
 def pinned_hash(dataset: DatasetRow, public: DatasetRow | None) -> bytes:
-    """What a reservation pins of the rows a release reads: those of both datasets, if it has two."""
+    """The hash of the rows that a release reads, of both datasets if it has two; the reservation keeps it."""
     assert dataset.content_hash is not None
     if public is None:
         return dataset.content_hash
@@ -61,19 +61,19 @@ def page(session: Session, paging: Paging) -> Sequence[DatasetRow]:
 
 
 def uploads(session: Session, dataset_id: UUID) -> Sequence[UploadRow]:
-    """What was uploaded for a dataset, by name of the table."""
+    """The uploads of a dataset, by table name."""
     return session.scalars(
         select(UploadRow).where(UploadRow.dataset_id == dataset_id).order_by(UploadRow.table_name)
     ).all()
 
 
 def forget_uploads(session: Session, dataset_id: UUID) -> None:
-    """Remove the records of what was uploaded."""
+    """Delete the records of a dataset's uploads."""
     session.execute(delete(UploadRow).where(UploadRow.dataset_id == dataset_id))
 
 
 def object_prefix(dataset_id: UUID) -> str:
-    """Where the storage keeps everything that belongs to a dataset."""
+    """Prefix of a dataset's objects in the storage."""
     return f"{DATASETS}/{dataset_id}"
 
 

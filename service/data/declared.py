@@ -1,4 +1,4 @@
-"""What a stored dataset declares about its tables."""
+"""The declared tables of a stored dataset."""
 
 from typing import Literal
 
@@ -14,7 +14,7 @@ _SCHEMA: TypeAdapter[Schema | TwoLevelSchema] = TypeAdapter(DeclaredSchema)
 
 
 def schema_of(dataset: DatasetRow) -> Schema | TwoLevelSchema:
-    """The declared schema of a dataset. It was checked when it was declared, and never changes."""
+    """The declared schema of a dataset. It was validated when it was declared, and never changes."""
     return _SCHEMA.validate_python(dataset.declared_schema, context=STORED)
 
 

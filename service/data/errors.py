@@ -7,15 +7,15 @@
     ├── Conflict              409  the resource's state does not allow the call
     │   ├── IdempotencyKeyReused   the same key with another body
     │   ├── DatasetNotReady
-    │   ├── QueueFull              the key has as many releases in the queue as it may
+    │   ├── QueueFull              the key's limit of queued releases is reached
     │   ├── ReleaseNotFinished
     │   └── LastAdminKey
-    ├── TooLarge              413
+    ├── ContentTooLarge       413
     ├── UnsupportedMediaType  415
     ├── RangeNotSatisfiable   416
     ├── Invalid               422
-    ├── TooManyRequests       429  the key's rate limit is used up for the moment
-    │   └── TooManyStreams         no more event streams for this key, or for anyone
+    ├── TooManyRequests       429  the key's rate limit is exceeded
+    │   └── TooManyStreams         the limit of event streams is reached
     ├── ArtifactDamaged       500  its stored bytes are missing or do not match its hash
     └── NotReady              503
 
@@ -31,16 +31,16 @@ from service.data.views import View
 
 
 class FieldProblem(View):
-    """One thing that is wrong with a request."""
+    """One error in a request."""
 
     loc: list[str | int]
-    """Where: `body`, `query`, `path` or `header`, then the way to the field."""
+    """Where: `body`, `query`, `path` or `header`, then the path to the field."""
     message: str
     """What is wrong, as a sentence that names the field: `Age: "upper" is required`."""
 
 
 class ProblemDocument(View):
-    """What every error looks like (RFC 9457)."""
+    """An error response (RFC 9457)."""
 
     type: Annotated[str, Field(examples=["/problems/budget-exhausted"])]
     """Stable name of this kind of problem."""
@@ -49,7 +49,7 @@ class ProblemDocument(View):
     status: Annotated[int, Field(examples=[409])]
     """The HTTP status."""
     detail: Annotated[str, Field(examples=["the population's budget does not cover this amount"])]
-    """What went wrong this time, and how to fix it."""
+    """What went wrong, and how to fix it."""
     errors: list[FieldProblem] = []
     """For invalid requests: every error that was found."""
     request_id: str
@@ -63,7 +63,7 @@ class ServiceError(Exception):
     type: ClassVar[str] = "internal"
     title: ClassVar[str] = "Internal error"
     is_alarm: ClassVar[bool] = False
-    """Whether an operator must look at it: metrics count such problems by type."""
+    """Whether an operator must act on it: metrics count such problems by type."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class DatasetNotReady(Conflict):
 
 
 class QueueFull(Conflict):
-    """The key has as many releases, or dry runs, in the queue as it may."""
+    """The key has reached its limit of queued releases or dry runs."""
 
     type, title = "queue-full", "Queue full"
 
@@ -145,7 +145,7 @@ class ContentTooLarge(ServiceError):
 
 
 class UnsupportedMediaType(ServiceError):
-    """The body is in a format that is not read here."""
+    """The body's format is not supported."""
 
     status, type, title = 415, "unsupported-media-type", "Unsupported media type"
 
@@ -157,19 +157,19 @@ class RangeNotSatisfiable(ServiceError):
 
 
 class Invalid(ServiceError):
-    """The request is understood, but cannot be right."""
+    """The request is well-formed, but its content is invalid."""
 
     status, type, title = 422, "invalid", "Invalid request"
 
 
 class TooManyRequests(ServiceError):
-    """The key's rate limit is used up for the moment."""
+    """The key's rate limit is exceeded."""
 
     status, type, title = 429, "rate-limited", "Too many requests"
 
 
 class TooManyStreams(TooManyRequests):
-    """The key, or the service, has as many event streams open as it may have."""
+    """The key, or the service, has reached its limit of open event streams."""
 
     type, title = "too-many-streams", "Too many event streams"
 
@@ -188,6 +188,6 @@ class ArtifactDamaged(ServiceError):
 
 
 class NotReady(ServiceError):
-    """Something the service depends on does not answer."""
+    """A dependency of the service does not respond."""
 
     status, type, title = 503, "not-ready", "Not ready"

@@ -1,7 +1,7 @@
-"""What a worker does with a dataset: claim it, say that it is alive, and settle it.
+"""How a worker claims a dataset, renews its lease and records the result.
 
-A lease with a rising epoch keeps two workers apart: whoever lost it is told so, and must throw its
-work away.
+A lease with a rising epoch keeps two workers from ingesting the same dataset: a worker that has
+lost the lease finds out at its next write, and must discard its work.
 """
 
 from collections.abc import Sequence
@@ -38,13 +38,13 @@ _WAITING_DATASETS = text("""
 
 
 def claim(session: Session, dataset_id: UUID, *, lease_seconds: float) -> int | None:
-    """Take the lease; returns its epoch, or None if there is nothing to do or another has it."""
+    """Take the lease; returns its epoch, or None if there is nothing to do or another worker has it."""
     epoch: int | None = session.scalar(_CLAIM, {"id": dataset_id, "seconds": lease_seconds})
     return epoch
 
 
 def renew(session: Session, dataset_id: UUID, *, epoch: int, lease_seconds: float) -> bool:
-    """Keep the lease. False: stop, it was taken over or the dataset was deleted."""
+    """Renew the lease. False: stop, it was taken over or the dataset was deleted."""
     parameters = {"id": dataset_id, "epoch": epoch, "seconds": lease_seconds}
     return bool(session.connection().execute(_RENEW, parameters).rowcount)
 
@@ -57,7 +57,7 @@ def settle(
     state: Literal["ready", "rejected"],
     reason: str | None = None,
 ) -> bool:
-    """Say how it ended. `reason` is about the file's structure and never repeats a value of it.
+    """Record the result. `reason` is about the file's structure and never repeats a value of it.
 
     False: the lease was taken over or the dataset was deleted; remove what was written.
     """
@@ -66,7 +66,7 @@ def settle(
 
 
 def waiting(session: Session, *, limit: int) -> list[UUID]:
-    """Datasets that wait for a worker, the oldest first: the reaper sends their messages again."""
+    """Datasets that wait for a worker, oldest first; the reaper sends their messages again."""
     return list(session.scalars(_WAITING_DATASETS, {"limit": limit}))
 
 

@@ -13,7 +13,7 @@ from service.data.pagination import Paging, newest_first
 
 @dataclass(frozen=True, slots=True)
 class WorkingKey:
-    """What every request needs of its key."""
+    """The fields of a key that every request needs."""
 
     id: UUID
     name: str
@@ -21,7 +21,7 @@ class WorkingKey:
     secret_sha256: bytes
 
 
-# As text, because every request needs one of them: the ORM takes several times as long.
+# Plain SQL, because every request runs one of these: the ORM takes several times as long.
 _WORKING = f"""
     SELECT {", ".join(column.name for column in fields(WorkingKey))} FROM api_key
     WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
@@ -34,12 +34,12 @@ _BY_SESSION = text(f"""
 
 
 def find_by_prefix(session: Session, prefix: str) -> list[WorkingKey]:
-    """The keys that work now and whose secret begins like this."""
+    """The valid keys whose secret begins with this prefix."""
     return [WorkingKey(*row) for row in session.execute(_BY_PREFIX, {"prefix": prefix})]
 
 
 def find_signed_in(session: Session, session_id: UUID) -> WorkingKey | None:
-    """The key that a session of the console was begun with, if both are still valid."""
+    """The key of a console session, if both are still valid."""
     row = session.execute(_BY_SESSION, {"id": session_id}).one_or_none()
     return None if row is None else WorkingKey(*row)
 

@@ -1,8 +1,8 @@
-"""How often a key may be used: a token bucket per key, shared by all processes through the broker.
+"""Rate limits of keys: a token bucket per key, shared by all processes through the broker.
 
-A process takes several tokens at a time and spends them without asking again, so most requests need
-no broker. Tokens that a process holds are never given back: a key can make at most a tenth of its
-burst more requests per process than the bucket allows.
+A process takes several tokens at a time and spends them locally, so most requests need no
+broker. Unused tokens of a process are never returned: per process, a key can make up to a tenth of
+its burst more requests than the bucket allows.
 """
 
 import threading
@@ -13,8 +13,8 @@ from uuid import UUID
 import redis
 from starlette.types import Scope
 
-# One step in the broker: two processes never spend the same token. The broker's clock is the
-# only one that counts. Answers with the tokens taken and the seconds to wait for the next one.
+# One atomic script: two processes never spend the same token. Only the broker's clock is used.
+# Returns the tokens taken and the seconds to wait for the next one.
 _TAKE = """
 local rate, burst, wanted = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')
@@ -35,7 +35,7 @@ _LEAVE = "scrim.leave"
 
 
 class Limiter:
-    """Counts the requests of each key: over time, and at this moment."""
+    """Limits the requests of each key: per second, and at the same time."""
 
     def __init__(
         self, broker: "redis.Redis", *, rate: float, burst: int, most_at_once: int
@@ -83,7 +83,7 @@ class Limiter:
 
 
 def leave(scope: Scope) -> None:
-    """End the count of a request, if it was ever counted."""
+    """Stop counting a request, if it was counted."""
     end: Callable[[], None] | None = scope.pop(_LEAVE, None)
     if end is not None:
         end()

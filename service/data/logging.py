@@ -1,7 +1,7 @@
 """Structured logs, one JSON object a line, with an allow-list of fields: all others are dropped.
 
-What is not on the list cannot be logged by accident, so nothing that was read from a row, and no
-message that some library composed, ever reaches a log.
+A field that is not on the list cannot be logged by accident, so no value of a row and no message of
+another library reaches a log.
 """
 
 import re
@@ -49,7 +49,7 @@ _PACKAGES = ("migrations", "scrim", "service", "synth", "worker")
 
 
 def build_logger(stream: TextIO | None = None) -> FilteringBoundLogger:
-    """A logger that writes JSON lines to `stream`, which is standard error where not given."""
+    """A logger that writes JSON lines to `stream`, by default standard error."""
     return cast(
         FilteringBoundLogger,
         structlog.wrap_logger(

@@ -1,7 +1,7 @@
-"""Is this the master key that the stored data keys are wrapped by?
+"""Check of the configured master key against the stored data keys.
 
-The database holds one data key of no dataset, so that a wrong master key is noticed before there is
-a dataset. It is made at the first start; a database without it is recognised by its datasets' keys.
+The database holds one data key that belongs to no dataset, so a wrong master key is detected before
+there is a dataset. It is created at the first start; without it, the datasets' keys are checked.
 """
 
 from uuid import UUID
@@ -19,7 +19,7 @@ NO_DATASET = UUID(int=0)
 
 
 def check_master_key(engine: Engine, master_key: bytes) -> None:
-    """WrongMasterKey, unless this key opens what the database holds."""
+    """Raise WrongMasterKey unless this key unwraps the stored data keys."""
     with unit_of_work(engine) as work:
         try:
             if work.session.get(MasterKeyCheck, NO_DATASET) is None:
@@ -28,8 +28,8 @@ def check_master_key(engine: Engine, master_key: bytes) -> None:
             unwrap_key(known.wrapped_key, NO_DATASET, master_key=master_key)
         except Unreadable:
             raise WrongMasterKey(
-                "SCRIM_MASTER_KEY is not the master key of this installation, whose data keys it "
-                "does not open; set the right key, or restore it from a backup"
+                "SCRIM_MASTER_KEY is not the master key of this installation: it does not unwrap "
+                "the stored data keys; set the right key, or restore it from a backup"
             ) from None
 
 
@@ -39,7 +39,7 @@ def _remember(session: Session, master_key: bytes) -> None:
         assert dataset.wrapped_key is not None
         unwrap_key(dataset.wrapped_key, dataset.id, master_key=master_key)
     wrapped = wrap_key(new_data_key(), NO_DATASET, master_key=master_key)
-    # Of several processes that start at once, the first one decides.
+    # If several processes start at once, the first one's row is kept.
     session.execute(
         insert(MasterKeyCheck)
         .values(id=NO_DATASET, wrapped_key=wrapped)

@@ -1,4 +1,4 @@
-"""The service's tables as classes. Their constraints are the migrations' business.
+"""The service's tables as classes. The migrations define their constraints.
 
 The service and its workers use these through the repositories of each domain.
 """
@@ -32,7 +32,7 @@ def _created() -> Mapped[datetime]:
 
 
 class KeyRow(Row):
-    """A key of a person or program; the secret itself is never stored."""
+    """An API key of a person or program; the secret itself is never stored."""
 
     __tablename__ = "api_key"
 
@@ -57,7 +57,7 @@ class ConsoleSession(Row):
 
 
 class MasterKeyCheck(Row):
-    """A data key of no dataset, which tells whether a master key is the right one."""
+    """A data key of no dataset, used to check the master key."""
 
     __tablename__ = "master_key_check"
 
@@ -127,7 +127,7 @@ class UploadRow(Row):
 
 
 class ReleaseRow(Row):
-    """A job and its life; what it may spend is its reservation in the ledger."""
+    """A job and its state; its budget is a reservation in the ledger."""
 
     __tablename__ = "release"
 
@@ -152,16 +152,16 @@ class ReleaseRow(Row):
     finished_at: Mapped[datetime | None]
     rang_at: Mapped[datetime | None]
     lost_attempts: Mapped[int] = mapped_column(default=0)
-    """Workers that started and did not come back."""
+    """Number of workers that started the job and died."""
     outages: Mapped[int] = mapped_column(default=0)
     memory_failures: Mapped[int] = mapped_column(default=0)
     resume_at: Mapped[datetime | None]
-    """The reaper sends no message before."""
+    """The reaper sends no message before this time."""
     turn_at: Mapped[datetime | None]
 
 
 class ReleaseEvent(Row):
-    """Something that happened to a release, for those who watch it."""
+    """An event of a release, for those who follow it."""
 
     __tablename__ = "release_event"
 

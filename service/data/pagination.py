@@ -23,11 +23,11 @@ Statement = TypeVar("Statement", bound=Select[Any])
 
 
 class Listed(Protocol):
-    """Something that a page lists."""
+    """An item of a page."""
 
     @property
     def id(self) -> UUID:
-        """What to ask for it by."""
+        """Its id."""
 
 
 Row = TypeVar("Row", bound=Listed)
@@ -36,31 +36,31 @@ Row = TypeVar("Row", bound=Listed)
 class Page(View, Generic[Item]):
     """A part of a collection."""
 
-    # A page of something in particular does not inherit the text above.
+    # Specialisations of the generic class do not inherit its docstring.
     model_config = ConfigDict(json_schema_extra={"description": "A part of a collection."})
 
     items: list[Item]
-    """What there is on this page."""
+    """The items of this page."""
     next: str | None
     """Pass it as `cursor` to get the next page; null on the last one."""
 
 
 @dataclass(frozen=True)
 class Paging:
-    """What a caller asked for."""
+    """The requested page."""
 
     limit: int = DEFAULT_LIMIT
     cursor: str | None = None
 
     def position(self, read: Callable[[Any], Item]) -> Item | None:
-        """Where to begin, in the words of the collection; None at its start."""
+        """The decoded position to start after; None at the start of the collection."""
         if self.cursor is None:
             return None
         try:
             return read(json.loads(base64.b64decode(self.cursor, altchars=b"-_", validate=True)))
         except (binascii.Error, ValueError, TypeError, KeyError):
             raise Invalid(
-                "the cursor is not one that this service made; use `next` of the page before",
+                "the cursor is invalid; use `next` of the previous page",
                 errors=[
                     FieldProblem(
                         loc=["query", "cursor"], message='"cursor" is not a cursor of this list'
@@ -75,7 +75,7 @@ def encode_cursor(position: Any) -> str:
 
 
 def newest_first(statement: Statement, model: type[DeclarativeBase], paging: Paging) -> Statement:
-    """The rows of one page, and one more, which tells whether there is another page."""
+    """Select the rows of one page and one more, which shows whether there is another page."""
     columns, last = model.__table__.c, paging.position(_id)
     if last is not None:
         shown = model.__table__.alias().c
@@ -88,7 +88,7 @@ def page_of(rows: Sequence[Row], paging: Paging, show: Callable[[Row], Item]) ->
     """The page that `newest_first` found."""
     shown = rows[: paging.limit]
     more = len(rows) > paging.limit
-    # Not its time: whoever reads the cursor may not know that.
+    # By id and not by time: the caller may not be allowed to see the time.
     last = encode_cursor(str(shown[-1].id)) if more else None
     return Page(items=[show(row) for row in shown], next=last)
 

@@ -1,8 +1,8 @@
-"""Becomes another program that dies with its parent, under another account if asked.
+"""Replace this process by a program that dies with its parent, optionally under another account.
 
-Run as `python -I -S tether.py PARENT SIGNAL UID GID PROGRAM [ARGUMENT ...]`. A program of its own,
-because code between fork and exec (`preexec_fn`) is unsafe in a parent with threads. It imports
-nothing of ours: it runs before any package can be found.
+Run as `python -I -S parent_death.py PARENT SIGNAL UID GID PROGRAM [ARGUMENT ...]`. It is a
+separate program, because code between fork and exec (`preexec_fn`) is unsafe in a parent with
+threads. It imports none of our packages: they are not on its path.
 """
 
 import ctypes
@@ -14,10 +14,10 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(death_signal: signal.Signals, *, parent: int) -> None:
-    """Have the kernel send us a signal when `parent` dies; leave at once if it is dead already.
+    """Have the kernel send us a signal when `parent` dies; exit at once if it is dead already.
 
-    The kernel watches the parent's *thread* that started us, not the whole process. Elsewhere than
-    on Linux nothing happens.
+    The kernel watches the parent's *thread* that started us, not the whole process. Does
+    nothing on systems other than Linux.
     """
     if sys.platform != "linux":
         return
@@ -29,7 +29,7 @@ def die_with_parent(death_signal: signal.Signals, *, parent: int) -> None:
 
 
 def change_account(uid: int, gid: int) -> None:
-    """Give up our own account, groups included, for another."""
+    """Switch to another account and its groups."""
     if (uid, gid) != (os.geteuid(), os.getegid()):
         os.setgroups([])
         os.setgid(gid)
@@ -37,7 +37,7 @@ def change_account(uid: int, gid: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Change account, tie ourselves to the parent and become the program."""
+    """Switch account, request the parent-death signal and execute the program."""
     parent, death_signal, uid, gid = (int(number) for number in arguments[:4])
     program = arguments[4:]
     # A change of account clears the parent-death signal, so it comes first.

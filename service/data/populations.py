@@ -16,7 +16,7 @@ from service.data.pagination import Paging, newest_first
 
 
 class ShownPopulation(NamedTuple):
-    """What an answer about a population shows, and its balance now."""
+    """A population as responses show it, with its present balance."""
 
     id: UUID
     name: str
@@ -39,7 +39,7 @@ _OWN = len(ShownPopulation._fields) - 1
 
 
 def _select_shown() -> Select[Any]:
-    """Populations with their balances, in one statement: both are of one moment."""
+    """Populations with their balances in one statement, so that both are from the same moment."""
     population = PopulationRow.__table__
     names = [field.name for field in fields(LedgerAccount)]
     account = table("account", *map(column, names), schema="ledger")
@@ -62,7 +62,7 @@ def get(session: Session, population_id: UUID) -> PopulationRow:
 
 
 def shown(session: Session, population_id: UUID) -> ShownPopulation:
-    """What is shown of one population; NotFound if there is none."""
+    """One population as responses show it; NotFound if there is none."""
     row = session.execute(_SHOWN_POPULATION, {"id": population_id}).one_or_none()
     if row is None:
         raise NotFound("there is no such population")

@@ -1,6 +1,6 @@
-"""What a worker reports about a release.
+"""Progress reports of a worker about a release.
 
-Within one transaction the ledger comes first, then these: everybody locks in that order.
+Within a transaction, write to the ledger first and then call these: all code locks in that order.
 """
 
 from datetime import UTC, datetime
@@ -19,11 +19,11 @@ FINAL_STATES = frozenset({"succeeded", "failed", "cancelled"})
 
 
 def start(session: Session, release_id: UUID) -> ReleaseRow | None:
-    """Say that a job is running, again or for the first time. None: it is over or to be cancelled."""
+    """Record that a job is running, again or for the first time. None: it has ended or is to be cancelled."""
     release = releases.lock(session, release_id)
     if release.state in FINAL_STATES or release.cancel_requested:
         return None
-    release.lost_attempts += 1  # taken off again by a worker that stops in an orderly way
+    release.lost_attempts += 1  # subtracted again by a worker that stops in an orderly way
     # By the database's clock: turns are compared across workers.
     release.turn_at = func.clock_timestamp()
     if release.state == "queued":
@@ -33,7 +33,7 @@ def start(session: Session, release_id: UUID) -> ReleaseRow | None:
 
 
 def report(session: Session, release_id: UUID, *, done: int, total: int, spent_units: int) -> bool:
-    """Say how far a job is. False: stop, it is over or to be cancelled."""
+    """Record a job's progress. False: stop, it has ended or is to be cancelled."""
     release = releases.lock(session, release_id)
     if release.state in FINAL_STATES:
         return False
@@ -46,7 +46,7 @@ def report(session: Session, release_id: UUID, *, done: int, total: int, spent_u
 def add_artifact(
     session: Session, release_id: UUID, name: str, *, stored: StoredContent, media_type: str
 ) -> None:
-    """Record a released file; recorded again, by a job that was resumed, it is replaced."""
+    """Record a released file; a resumed job replaces its earlier record."""
     session.merge(
         ArtifactRow(
             release_id=release_id,
@@ -67,7 +67,7 @@ def finish(
     *,
     error: dict[str, Any] | None = None,
 ) -> bool:
-    """Say how a job ended, once. `error` is for everybody: it never holds a value of a row."""
+    """Record how a job ended, once. `error` is public: it never contains a value of a row."""
     release = releases.lock(session, release_id)
     if release.state in FINAL_STATES:
         return False
@@ -77,7 +77,7 @@ def finish(
 
 
 def change_state(session: Session, release: ReleaseRow, state: str) -> None:
-    """Move a locked release to another state, and tell those who watch."""
+    """Move a locked release to another state, and add the event."""
     release.state = state
     if state in FINAL_STATES:
         release.finished_at = datetime.now(UTC)

@@ -38,7 +38,7 @@ _EVENTS_AFTER = select(ReleaseEvent).from_statement(
 
 
 class ShownRelease(NamedTuple):
-    """What an answer about a release shows. A tuple, because a page has many of them."""
+    """A release as responses show it. A tuple for speed, because a page has many of them."""
 
     id: UUID
     dataset_id: UUID
@@ -64,7 +64,7 @@ class ShownRelease(NamedTuple):
 
 
 def _select_shown() -> Select[Any]:
-    """Everything that is shown of releases, in one statement: all of it is of one moment."""
+    """Releases as responses show them, in one statement, so that all values are from the same moment."""
     release, artifact = ReleaseRow.__table__, ArtifactRow.__table__
     reservation = table("reservation", column("release_id"), column("spent_units"), schema="ledger")
     spent = select(reservation.c.spent_units).where(reservation.c.release_id == release.c.id)
@@ -103,7 +103,7 @@ def get(session: Session, release_id: UUID) -> ReleaseRow:
 
 
 def lock(session: Session, release_id: UUID) -> ReleaseRow:
-    """One release, fresh and locked. Whoever writes to the ledger too does that before."""
+    """One release, refreshed and locked. A transaction that also writes to the ledger does so before."""
     return _found(
         session.scalar(
             select(ReleaseRow)
@@ -115,7 +115,7 @@ def lock(session: Session, release_id: UUID) -> ReleaseRow:
 
 
 def shown(session: Session, release_id: UUID) -> ShownRelease:
-    """What is shown of one release; NotFound if there is none."""
+    """One release as responses show it; NotFound if there is none."""
     row = session.execute(_SHOWN_RELEASE, {"id": release_id}).one_or_none()
     return _found(None if row is None else ShownRelease._make(row))
 
@@ -130,7 +130,7 @@ def page(session: Session, paging: Paging, *, public_only: bool) -> Sequence[Sho
 
 
 def is_public(release: ReleaseRow | ShownRelease) -> bool:
-    """Whether analysts may know of a release: it is to be published, and there is something to see."""
+    """Whether analysts may see a release: it is to be published, and it has results."""
     return release.published and release.state == "succeeded"
 
 
@@ -147,8 +147,8 @@ def unfinished_of(session: Session, dataset_id: UUID) -> Sequence[UUID]:
 
 
 def queued_by(session: Session, key_id: UUID, *, dry_run: bool) -> int:
-    """How many releases, or dry runs, of a key are queued; no other can join until the commit."""
-    # Locked so that requests at the same moment count one after the other.
+    """Number of queued releases, or dry runs, of a key; no other can be queued until the commit."""
+    # Locked so that concurrent requests are counted one after the other.
     session.execute(select(KeyRow.id).where(KeyRow.id == key_id).with_for_update(key_share=True))
     queued = select(func.count()).where(
         ReleaseRow.state == "queued", ReleaseRow.key_id == key_id, ReleaseRow.dry_run == dry_run
@@ -170,7 +170,7 @@ def add_event(
     kind: Literal["progress", "state"],
     payload: dict[str, Any],
 ) -> None:
-    """Tell those who watch. The release must be locked: its events are numbered one by one."""
+    """Add an event. The release must be locked, because its events are numbered consecutively."""
     parameters = {"release_id": release.id, "kind": kind, "payload": json.dumps(payload)}
     session.execute(_ADD_EVENT, parameters)
 

@@ -18,20 +18,20 @@ import obstore
 from obstore.store import LocalStore, ObjectStore, S3Store
 
 DRAFTS = "drafts"
-"""Where content waits for its name."""
+"""Prefix of content whose hash, and so its name, is not known yet."""
 PROBES = "probes"
-"""Where `check` tries whether it can write."""
+"""Prefix of the objects that `check` writes."""
 
 # Parts in flight at once, 5 MiB each: more would only take more memory.
 _PARTS_AT_ONCE = 2
 _PIECE_BYTES = 2**20
-# What a folder holds of an object that is still being written: listings leave it out.
+# Temporary files of objects that are being written to a folder; listings leave them out.
 _UNFINISHED = re.compile(r".+#\d+")
 
 
 @dataclass(frozen=True)
 class StoredObject:
-    """An object, and when it was written."""
+    """An object and the time when it was written."""
 
     key: str
     written_at: datetime
@@ -39,7 +39,7 @@ class StoredObject:
 
 @dataclass(frozen=True)
 class ObjectVersion:
-    """What changes when an object is written again."""
+    """The version of an object: it changes when the object is written again."""
 
     key: str
     size: int
@@ -60,12 +60,12 @@ class Storage:
     """A place for objects, each under a key such as `datasets/<id>/uploads/<name>`."""
 
     def __init__(self, store: ObjectStore, folder: Path | None = None) -> None:
-        """Objects in `store`; `folder` is where it keeps them, if it is one of this machine."""
+        """Keep objects in `store`; `folder` is its path, if it is a local folder."""
         self._store = store
         self._folder = folder
 
     async def put(self, key: str, pieces: AsyncIterable[bytes]) -> None:
-        """Store what arrives. If it breaks off, nothing stays behind."""
+        """Store a stream. If the stream breaks off, nothing is stored."""
         await obstore.put_async(self._store, key, pieces, max_concurrency=_PARTS_AT_ONCE)
 
     def get(
@@ -138,7 +138,7 @@ class Storage:
         return StoredContent(key=key, size=size, sha256=name)
 
     def delete(self, key: str) -> None:
-        """Remove an object; it may be gone already."""
+        """Delete an object; it may be missing."""
         with suppress(FileNotFoundError):
             obstore.delete(self._store, key)
 
@@ -158,15 +158,15 @@ class Storage:
                 yield StoredObject(found["path"], found["last_modified"])
 
     def delete_unfinished(self, *, before: datetime) -> int:
-        """Remove what broke off and was last written to before then; returns how many files.
+        """Delete unfinished files last written before then; returns their number.
 
-        Only a folder keeps such files: S3 has rules of its own for incomplete uploads.
+        Only a folder keeps such files: S3 has its own rules for incomplete uploads.
         """
         deleted = 0
         for path in self._folder.rglob("*#*") if self._folder is not None else ():
             if not _UNFINISHED.fullmatch(path.name):
                 continue
-            # Whoever writes may finish or clean up at this very moment.
+            # The writer may finish or clean up at the same time.
             with suppress(FileNotFoundError):
                 if path.stat().st_mtime < before.timestamp():
                     path.unlink()

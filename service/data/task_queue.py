@@ -1,6 +1,6 @@
 """Messages to the workers. They carry ids and public questions, never data.
 
-The database is the truth: a message that is lost is sent again by the reaper, so a failure to send is
+The database is the source of truth: the reaper sends lost messages again, so a failure to send is
 logged and not raised. Questions to a released model are the exception: a caller waits for the
 answer, which the worker's task returns and Celery leaves in the broker for a moment.
 """
@@ -22,7 +22,7 @@ from service.data.errors import ArtifactDamaged, NotReady
 JOBS: Final = "jobs"
 """The queue of releases, which may take hours."""
 UPLOADS: Final = "ingest"
-"""The queue of uploaded tables to ingest, so that neither they nor releases wait for the other."""
+"""The queue of uploaded tables to ingest, so that uploads and releases do not wait for each other."""
 FAST: Final = "fast"
 """The queue of questions to released models; their callers wait for the answers."""
 QUEUES: Final = (JOBS, UPLOADS, FAST)
@@ -41,7 +41,7 @@ _ANSWERS = "celery-task-meta-"
 
 
 class TaskQueue:
-    """Sends tasks by name; knows nothing of the workers' code."""
+    """Sends tasks by name, without importing the workers' code."""
 
     def __init__(self, broker_url: str, broker: "redis.Redis", log: FilteringBoundLogger) -> None:
         self._broker = broker
@@ -59,7 +59,7 @@ class TaskQueue:
         )
 
     def send(self, task: str, *args: str) -> None:
-        """Tell a worker that there is something to do."""
+        """Send a message to the workers."""
         try:
             self._send(task, args)
         except (KombuError, RedisError, OSError) as error:
@@ -79,11 +79,11 @@ class TaskQueue:
         raise NotReady("the workers cannot be reached; try again later")
 
     def depth(self, queue: str) -> int:
-        """How many messages wait in a queue."""
+        """Number of messages that wait in a queue."""
         return int(self._broker.llen(queue))
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._celery.close()
 
     async def _ask(self, task: str, args: tuple[Any, ...], timeout: float) -> Any:
@@ -93,7 +93,7 @@ class TaskQueue:
         while time.monotonic() < deadline:
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-            # Taken out at once: an answer is read by the one who asked, and by nobody else.
+            # Deleted at once: only the process that asked reads the answer.
             found = await run_in_threadpool(self._broker.getdel, _ANSWERS + task_id)
             if found is None:
                 continue
@@ -103,11 +103,11 @@ class TaskQueue:
             if answer["status"] in {"FAILURE", "REVOKED"}:
                 if _error_type(answer["result"]) == ArtifactDamaged.__name__:
                     raise ArtifactDamaged("the model")
-                raise NotReady("the worker could not answer; it has logged why")
+                raise NotReady("the worker could not answer; its log says why")
         raise NotReady(f"no worker answered within {timeout:g} seconds; try again later")
 
     def _send(self, task: str, args: tuple[Any, ...], *, expires: float | None = None) -> str:
-        # Celery's own connection tries for seconds before it gives up; nobody should wait for that.
+        # Celery's own connection retries for seconds, which is too long for a caller to wait.
         self._broker.ping()
         sent = self._celery.send_task(
             task, args=args, queue=QUEUE_OF[task], expires=expires, retry=False
@@ -116,5 +116,5 @@ class TaskQueue:
 
 
 def _error_type(result: object) -> str | None:
-    """The class of a worker's error. Its message is not read: it may hold anything."""
+    """The class of a worker's error. Its message is not read: it may contain anything."""
     return result.get("exc_type") if isinstance(result, dict) else None

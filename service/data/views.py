@@ -1,4 +1,4 @@
-"""What every answer shares."""
+"""The base class of all response models."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class View(BaseModel):
-    """An answer: the text beside a field is what the OpenAPI document says about it."""
+    """A response; field docstrings become descriptions in the OpenAPI document."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 

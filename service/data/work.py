@@ -1,7 +1,7 @@
-"""The unit of work: one transaction, and what is to be done once it is committed.
+"""The unit of work: one transaction, and callbacks to run after its commit.
 
-Services add to it and never commit. What waits for the commit is lost if the process dies in
-between, so it must be something that is repaired elsewhere, such as a message to the workers.
+Services add to it and never commit. A callback is lost if the process dies right after the
+commit, so it must do something that is repaired elsewhere, such as send a message to the workers.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,18 +12,18 @@ from sqlalchemy.orm import Session
 
 
 class UnitOfWork:
-    """A session, and callbacks for after its commit."""
+    """A session, and callbacks to run after its commit."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self._later: list[Callable[[], None]] = []
 
     def after_commit(self, action: Callable[[], None]) -> None:
-        """Do this when, and only when, the transaction is committed."""
+        """Run this callback if, and only if, the transaction is committed."""
         self._later.append(action)
 
     def run_later(self) -> None:
-        """Do what waited for the commit, in order."""
+        """Run the callbacks in order."""
         for action in self._later:
             action()
 

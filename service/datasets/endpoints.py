@@ -78,7 +78,7 @@ async def upload(
     table: Annotated[
         TableName | None, Query(description="For two-level data: which table this is.")
     ] = None,
-    # These two belong to every body; OpenAPI documents do not list them as parameters.
+    # Headers of every body; OpenAPI documents do not list them as parameters.
     content_type: Annotated[str | None, Header(include_in_schema=False)] = None,
     content_length: Annotated[int | None, Header(ge=0, include_in_schema=False)] = None,
     content_encoding: Annotated[
@@ -96,7 +96,7 @@ async def upload(
         raise ContentTooLarge(
             f"a table may have at most {context.settings.max_upload_bytes:,} bytes"
         )
-    allow_body(request, UNLIMITED)  # Streamed, and counted against its own limit.
+    allow_body(request, UNLIMITED)  # Streamed, with a limit of its own.
     view = await uploads.receive(
         context, dataset_id, request.stream(), caller=caller, table=table, media_type=media_type
     )
@@ -107,7 +107,7 @@ async def upload(
 
 @router.get("", summary="List datasets")
 def list_datasets(caller: Curator, context: Services, paging: Pages) -> Page[DatasetSummary]:
-    """All datasets, the newest first."""
+    """All datasets, newest first."""
     with context.transaction() as work:
         return service.list_page(work.session, paging, caller)
 

@@ -1,4 +1,4 @@
-"""Bodies and answers about datasets. No answer tells anything about the rows."""
+"""Bodies and answers about datasets. No response reveals anything about the rows."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -30,7 +30,7 @@ class _NewDataset(Spec):
 
 
 class NewPrivateDataset(_NewDataset):
-    """A dataset about a population. Whatever is released from it is paid from its budget."""
+    """A dataset about a population. Releases from it are charged to the population's budget."""
 
     visibility: Literal["private"]
     """Always `private`."""
@@ -39,7 +39,7 @@ class NewPrivateDataset(_NewDataset):
 
 
 class NewPublicDataset(_NewDataset):
-    """A dataset that is public already, to assist mechanisms that can use one."""
+    """A dataset that is already public, for mechanisms that can use public data."""
 
     visibility: Literal["public"]
     """Always `public`."""
@@ -56,11 +56,11 @@ class DatasetSummary(View):
     """A dataset, as lists show it."""
 
     id: UUID
-    """What releases refer to."""
+    """The dataset's id, which releases refer to."""
     name: str
     """What the curator calls it."""
     visibility: Literal["private", "public"]
-    """Whether it is about protected people, or public already."""
+    """Whether it is about protected people (`private`), or already public (`public`)."""
     population_id: UUID | None
     """The people it is about; null for a public dataset."""
     provenance: str | None
@@ -68,7 +68,7 @@ class DatasetSummary(View):
     disjoint_from_population: bool | None
     """The statement that none of the protected people is in a public dataset."""
     state: State
-    """Releases need one that is `ready`."""
+    """The state. Releases need a dataset that is `ready`."""
     reason: str | None
     """Why it was rejected: something about the file's structure, never a value in it. Only the key
     that declared the dataset sees it."""
@@ -82,4 +82,4 @@ class DatasetView(DatasetSummary):
     declared_schema: Annotated[dict[str, Any], Field(alias="schema", examples=[_EXAMPLE])]
     """The schema, as it was declared."""
     missing_tables: list[TableName]
-    """What must still be uploaded."""
+    """The tables that must still be uploaded."""

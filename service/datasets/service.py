@@ -35,7 +35,7 @@ def create(
     *,
     master_key: bytes,
 ) -> DatasetView:
-    """Declare a dataset, with a fresh key for the rows to come."""
+    """Declare a dataset, with a new key for its rows."""
     dataset_id, is_known = claim_id(session, attempt, status=201)
     if is_known:
         return show(session, dataset_id, attempt.caller)
@@ -57,19 +57,19 @@ def create(
 
 
 def show(session: Session, dataset_id: UUID, caller: Caller) -> DatasetView:
-    """One dataset, with what the caller may know of it."""
+    """One dataset, without fields that the caller may not see."""
     return view_of(session, datasets.get(session, dataset_id), caller)
 
 
 def list_page(session: Session, paging: Paging, caller: Caller) -> Page[DatasetSummary]:
-    """A page of datasets, with what the caller may know of them."""
+    """A page of datasets, without fields that the caller may not see."""
     return page_of(
         datasets.page(session, paging), paging, lambda dataset: _summary(dataset, caller)
     )
 
 
 def delete(session: Session, dataset_id: UUID) -> None:
-    """Destroy the key, and give up the releases that would have needed it.
+    """Destroy the key, and cancel the releases that need it.
 
     Spending stays with the population. The objects are removed after the commit; without the key
     they are unreadable anyway.
@@ -78,7 +78,7 @@ def delete(session: Session, dataset_id: UUID) -> None:
     if dataset.state == "deleted":
         return
     dataset.state, dataset.wrapped_key, dataset.lease_until = "deleted", None, None
-    # Whoever is ingesting it now has lost the lease.
+    # A worker that is ingesting it loses the lease.
     dataset.lease_epoch += 1
     datasets.forget_uploads(session, dataset_id)
     session.flush()
@@ -86,7 +86,7 @@ def delete(session: Session, dataset_id: UUID) -> None:
 
 
 def view_of(session: Session, dataset: DatasetRow, caller: Caller) -> DatasetView:
-    """A dataset, with what the caller may know of it."""
+    """A dataset, without fields that the caller may not see."""
     missing: list[str] = []
     if dataset.state == "awaiting_content":
         arrived = {upload.table_name for upload in datasets.uploads(session, dataset.id)}
@@ -100,20 +100,20 @@ def view_of(session: Session, dataset: DatasetRow, caller: Caller) -> DatasetVie
 
 def _summary(dataset: DatasetRow, caller: Caller) -> DatasetSummary:
     summary = DatasetSummary.model_validate(dataset, from_attributes=True)
-    # A fault of a file is a fact about its rows, so it is for those who have the file.
+    # The reason reveals something about the rows, so only the owner of the file sees it.
     if dataset.reason is None or dataset.created_by == caller.key_id:
         return summary
     return summary.model_copy(update={"reason": HIDDEN_REASON})
 
 
 def _refuse_nul(schema: dict[str, Any]) -> None:
-    # The database's text cannot hold this character.
+    # Postgres cannot store this character in text.
     if r"\u0000" in json.dumps(schema):
         raise SpecError("the schema contains the character U+0000; declare values without it")
 
 
 def _refuse_unbounded(schema: Schema | TwoLevelSchema, protection: Protection) -> None:
-    """The guarantee needs to know whose each row is, and how many of them one unit may own."""
+    """Refuse a schema that does not tell the owner of each row, or bound the rows per unit."""
     if schema.is_linked:
         _refuse_unbounded_groups(schema.places, len(schema.owners), protection)
     elif protection.unit != "row" and len(schema.owners) != 1:

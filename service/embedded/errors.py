@@ -1,10 +1,10 @@
-"""What can go wrong with the embedded servers.
+"""Errors of the embedded servers.
 
 EmbeddedError
 ├── BinaryNotFoundError   no server program on this machine
-├── FolderInUseError      another process works in this data folder
-├── StartFailedError      a program ended, or stayed silent, before it was ready
-└── StopRequestedError    a signal asked us to stop while something was still to be started
+├── FolderInUseError      another process uses this data folder
+├── StartFailedError      a program ended, or was not ready in time
+└── StopRequestedError    a signal asked to stop before everything was started
 """
 
 
@@ -21,8 +21,8 @@ class FolderInUseError(EmbeddedError):
 
 
 class StartFailedError(EmbeddedError):
-    """A program ended, or stayed silent, before it was ready."""
+    """A program ended, or was not ready in time."""
 
 
 class StopRequestedError(EmbeddedError):
-    """A signal asked us to stop while something was still to be started."""
+    """A signal asked to stop before everything was started."""

@@ -23,7 +23,7 @@ def make_private_folder(folder: Path, owner: SystemAccount | None = None) -> Non
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the kernel releases it however we die."""
+    """Hold the folder's lock; the kernel releases it when the process ends, however it ends."""
     make_private_folder(folder)
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -43,7 +43,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def keep_secret(path: Path, owner: SystemAccount | None = None) -> str:
-    """The secret in this file, which is created with a random one the first time."""
+    """Return the secret in this file; create the file with a random secret the first time."""
     if not path.exists():
         draft = path.with_suffix(".new")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own, in a folder, reachable with a password on 127.0.0.1 only."""
+"""An embedded PostgreSQL server in a folder, reachable with a password on 127.0.0.1 only."""
 
 import os
 import shutil
@@ -20,14 +20,14 @@ DATABASE = "scrim"
 INITDB_SECONDS = 120
 FORMER_SERVER_SECONDS = 10
 
-# Where Linux shows processes; elsewhere we see none and leave it to Postgres to find leftovers.
+# Linux only; on other systems Postgres itself must detect leftover processes.
 PROC = Path("/proc")
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     # No socket file: its path would have to be short, and TCP asks for the password as well.
     "unix_socket_directories": "",
-    # Service processes, one per core, have up to 20 connections each; an unused one costs little.
+    # Service processes, one per core, use up to 20 connections each; an unused one costs little.
     "max_connections": "500",
     "timezone": "UTC",
     "log_timezone": "UTC",
@@ -46,7 +46,7 @@ class PostgresServer(Server):
     name = "postgres"
     # Fast shutdown: sessions are ended and everything is written out.
     _stop_signal = signal.SIGINT
-    # Immediate shutdown: it ends its own children within seconds and recovers at the next start.
+    # Immediate shutdown: the server ends its children within seconds and recovers at the next start.
     _death_signal = signal.SIGQUIT
 
     _bin: Path
@@ -63,7 +63,7 @@ class PostgresServer(Server):
 
     def kill(self) -> None:
         """End the server and all its processes without warning, as a power cut would."""
-        # The main process first: it would treat the death of another as a crash to recover from.
+        # The main process first: it would treat the death of a child as a crash and recover from it.
         if self.is_running():
             os.kill(self.pid, signal.SIGKILL)
         _end(self._processes())
@@ -98,7 +98,7 @@ class PostgresServer(Server):
         make_private_folder(draft, self._account)
         keep_secret(self._password_file, self._account)
         with self._password_file.open("rb") as password:
-            # An open file, because the server's account may not be able to walk to its path.
+            # An open file, because the server's account may not be able to reach its path.
             self._run_initdb(draft, password.fileno())
         draft.rename(self._cluster)
 
@@ -141,7 +141,7 @@ class PostgresServer(Server):
         )
 
     def _is_ready(self, child: Child, port: int) -> bool:
-        """Read the status where the server itself writes it, as `pg_ctl` does."""
+        """Read the status that the server writes to its pid file, as `pg_ctl` does."""
         lines = self._postmaster_file()
         if len(lines) < 8:
             return False
@@ -156,17 +156,17 @@ class PostgresServer(Server):
                 connection.execute(f"CREATE DATABASE {DATABASE}")
 
     def _name_of(self, folder: Path) -> str:
-        """How a process that is started inside this folder should name it.
+        """The path of this folder for a process that is started inside it.
 
-        A folder of root's may lie below one that `nobody` cannot enter, such as /root. The working
-        directory is inherited all the same, so its name in /proc always works.
+        The folder may lie below one that `nobody` cannot enter, such as /root. A process inherits
+        its working directory anyway, so the path of that directory in /proc always works.
         """
         return str(folder) if self._account == own_account() else "/proc/self/cwd"
 
     def _cluster_name(self) -> str:
-        """A name that all processes of this very folder, and no others, show in their titles."""
+        """A name that exactly the processes of this folder show in their titles."""
         status = self._cluster.stat()
-        # Of fixed width, so that no name is the beginning of another.
+        # Of fixed width, so that no name is a prefix of another.
         return f"scrim-{status.st_dev:016x}-{status.st_ino:016x}"
 
     def _postmaster_file(self) -> list[str]:
@@ -181,8 +181,8 @@ class PostgresServer(Server):
         return [pid for pid in _postgres_processes(self._account.uid) if name in _title(pid)]
 
     def _end_former_server(self) -> None:
-        """End what a killed predecessor left behind: we hold the lock, so nobody else owns it."""
-        # A busy session notices the death of its server only after its query; this tells it.
+        """End processes left by a killed predecessor: we hold the lock, so no other instance owns them."""
+        # A busy session notices the death of its server only after its query, so end it here.
         _send(signal.SIGQUIT, self._processes())
         with suppress(TimeoutError):
             _await_end_of(self._processes())
@@ -190,10 +190,10 @@ class PostgresServer(Server):
         self._forget_dead_postmaster()
 
     def _forget_dead_postmaster(self) -> None:
-        """Drop a stale postmaster.pid that is empty or whose number is another program's by now.
+        """Delete a stale postmaster.pid that is empty or whose process id belongs to another program.
 
-        Postgres would stop at the one and take the other for a running server. In a container,
-        where process ids start anew with each boot, that is common.
+        Postgres would fail on the first and take the second for a running server. This is common in
+        a container, where process ids start over at each boot.
         """
         first_line = "".join(self._postmaster_file()[:1])
         serves = first_line.isdigit() and "postgres" in _title(int(first_line))
@@ -221,7 +221,7 @@ def _title(pid: int) -> str:
 
 
 def _end(processes: Sequence[int]) -> None:
-    """SIGKILL these processes and wait until they are gone."""
+    """SIGKILL these processes and wait until they have ended."""
     _send(signal.SIGKILL, processes)
     _await_end_of(processes)
 

@@ -1,4 +1,4 @@
-"""Child processes that never outlive us, and the small things needed to start them."""
+"""Child processes that never outlive their parent, and helpers to start them."""
 
 import atexit
 import os
@@ -22,8 +22,8 @@ EXIT_POLL_SECONDS = 0.01
 LONGEST_LOG_BYTES = 10_000_000
 SHOWN_OUTPUT_BYTES = 2_000
 
-# Below the ports the kernel gives to outgoing connections: a client that reconnects while a server
-# restarts could otherwise be given the server's own port.
+# Below the ephemeral ports: a client that reconnects while a server restarts could otherwise be
+# assigned the server's own port.
 SERVER_PORTS = range(20_000, 32_000)
 
 
@@ -49,7 +49,7 @@ class SystemAccount:
 
 
 def own_account() -> SystemAccount:
-    """The account we run as ourselves."""
+    """The account of this process."""
     return SystemAccount(os.geteuid(), os.getegid())
 
 
@@ -85,7 +85,7 @@ class Child:
         input_text: str = "",
         pass_fds: Sequence[int] = (),
     ) -> None:
-        """Start the program; `death_signal` is what it receives when we die, however we die."""
+        """Start the program; it receives `death_signal` when this process dies, however it dies."""
         _require_main_thread()
         self.name = name
         self._log_path = log_path
@@ -100,7 +100,7 @@ class Child:
                 cwd=folder,
                 env=env,
                 umask=0o077,
-                # A Ctrl-C in the terminal is ours alone: we stop the children in order.
+                # Only this process gets Ctrl-C from the terminal: it stops the children in order.
                 start_new_session=True,
                 pass_fds=pass_fds,
             )
@@ -114,7 +114,7 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended (minus the signal's number if by one), or None while it runs."""
+        """The exit code (minus the signal's number if a signal ended it), or None while it runs."""
         return self._popen.returncode
 
     def is_running(self) -> bool:
@@ -132,7 +132,7 @@ class Child:
             return log.read().decode(errors="replace").strip()
 
     def wait_until_ready(self, is_ready: Callable[[], bool], *, timeout: float) -> None:
-        """Return once `is_ready()`; raise with its output if it ends or stays silent."""
+        """Return once `is_ready()`; raise with its output if it ends or is not ready in time."""
         deadline = time.monotonic() + timeout
         while not is_ready():
             if not self.is_running():
@@ -142,7 +142,7 @@ class Child:
             time.sleep(EXIT_POLL_SECONDS)
 
     def wait_until_done(self, *, timeout: float) -> None:
-        """Return once it ended well; raise with its output otherwise."""
+        """Return once it has ended successfully; raise with its output otherwise."""
         try:
             self._popen.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -153,7 +153,7 @@ class Child:
             raise self._failure(f"ended with code {self.exit_code}")
 
     def stop(self, stop_signal: signal.Signals = signal.SIGTERM, *, grace: float = 10) -> None:
-        """Ask it to end, wait up to `grace` seconds, then end it."""
+        """Ask it to end, wait up to `grace` seconds, then kill it."""
         if self.is_running():
             self._popen.send_signal(stop_signal)
             with suppress(subprocess.TimeoutExpired):
@@ -161,21 +161,21 @@ class Child:
         self.kill()
 
     def kill(self) -> None:
-        """End it at once, and what is left of its process group."""
+        """Kill it and its process group."""
         self._end_group()
         self._popen.wait()
 
     def _send(self, text: str) -> None:
-        """Write its standard input and close it; a program that ended early is noticed later."""
+        """Write its standard input and close it; a program that ended early is detected later."""
         assert self._popen.stdin is not None
         with suppress(BrokenPipeError), self._popen.stdin as pipe:
             pipe.write(text.encode())
 
     def _end_group(self) -> None:
-        """SIGKILL the group that it leads, once: later the number may be somebody else's."""
+        """SIGKILL its process group, only once: later the id may belong to another group."""
         if not self._gone:
             self._gone = True
-            # macOS answers PermissionError for a group in which all have ended already.
+            # macOS raises PermissionError for a group whose processes have all ended.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
 
@@ -187,7 +187,7 @@ class Child:
 def _tethered(
     argv: Sequence[str], account: SystemAccount, death_signal: signal.Signals
 ) -> list[str]:
-    """The command that runs `argv` as `account` and tied to us, where the system can do that."""
+    """The command that runs `argv` as `account` and dies with us, where the system supports it."""
     if sys.platform != "linux":
         return list(argv)
     identifiers = (os.getpid(), int(death_signal), account.uid, account.gid)
@@ -201,14 +201,14 @@ def _require_main_thread() -> None:
 
 
 def _rotate(log_path: Path) -> None:
-    """Set a long log aside, so that two files bound what one program may leave behind."""
+    """Rename a long log, so that the logs of one program stay within two files."""
     log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if log_path.exists() and log_path.stat().st_size > LONGEST_LOG_BYTES:
         log_path.replace(log_path.with_suffix(".log.1"))
 
 
 def find_free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on right now."""
+    """A port of 127.0.0.1 that is free now."""
     for port in random.sample(SERVER_PORTS, 100):
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
@@ -217,7 +217,7 @@ def find_free_port() -> int:
 
 
 def wait_until(condition: Callable[[], bool], *, timeout: float, what: str) -> None:
-    """Poll until the condition holds; raise TimeoutError naming what never came."""
+    """Poll until the condition holds; raise TimeoutError that names `what`."""
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:
@@ -226,7 +226,7 @@ def wait_until(condition: Callable[[], bool], *, timeout: float, what: str) -> N
 
 
 def at_exit(action: Callable[[], None]) -> Callable[[], None]:
-    """Run `action` when this very process exits (not a fork of it); the result cancels that."""
+    """Run `action` when this process exits (not a fork of it); call the result to cancel that."""
     owner = os.getpid()
 
     def act_if_ours() -> None:

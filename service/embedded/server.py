@@ -1,4 +1,4 @@
-"""What the embedded Postgres and the embedded Valkey share: start, stop, kill, one steady port."""
+"""Base class of the embedded Postgres and Valkey: start, stop, kill, and a stable port."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ class Server(ABC):
     """A server on 127.0.0.1 that keeps its data in `data_dir/<name>` and dies with us.
 
     Start it from the main thread. The port is chosen at the first start and kept by later ones of
-    the same object, so `url` stays true when a supervisor restarts the server.
+    the same object, so `url` stays valid when a supervisor restarts the server.
     """
 
     name: ClassVar[str]
@@ -58,7 +58,7 @@ class Server(ABC):
         self._held.close()
 
     def kill(self) -> None:
-        """End the server without warning, as a crash would."""
+        """Kill the server, as a crash would."""
         if self._child is not None:
             self._child.kill()
         self._held.close()
@@ -102,7 +102,7 @@ class Server(ABC):
 
     @abstractmethod
     def _prepare(self, held: ExitStack) -> None:
-        """Make the folder ready for the server; what `held` gets is given back at its end."""
+        """Prepare the folder for the server; resources pushed on `held` are released at its end."""
 
     @abstractmethod
     def _spawn(self, port: int) -> Child:
@@ -123,7 +123,7 @@ class Server(ABC):
             try:
                 self._await_ready(child, port)
             except StartFailedError:
-                # Somebody took the port between our look and the server's.
+                # Another program took the port between our check and the server's start.
                 if self._port is None and "Address already in use" in child.output():
                     continue
                 raise
@@ -147,7 +147,7 @@ class Server(ABC):
         return self.data_dir / "logs" / f"{self.name}.log"
 
     def _require_owner(self, folder: Path) -> None:
-        """Refuse data written by another account, before the server fails on it less clearly."""
+        """Refuse data written by another account; the server's own error would be less clear."""
         owner = folder.stat().st_uid
         if owner != self._account.uid:
             raise EmbeddedError(
@@ -157,6 +157,6 @@ class Server(ABC):
 
 
 def server_environment() -> dict[str, str]:
-    """Almost nothing of our own environment: it may hold secrets, and PG* would change Postgres."""
+    """A minimal environment: our own may hold secrets, and PG* variables would change Postgres."""
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "PATH") if name in os.environ}
     return kept | {"LC_ALL": "C", "TZ": "UTC"}

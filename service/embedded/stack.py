@@ -1,7 +1,7 @@
 """The whole service on one machine: servers, migrations, first key, workers and the HTTP service.
 
 Everything is kept in one data folder. An address in SCRIM_DATABASE_URL, SCRIM_BROKER_URL or
-SCRIM_STORAGE_URL is used instead of the server or folder of our own.
+SCRIM_STORAGE_URL replaces the embedded server or folder.
 """
 
 import base64
@@ -35,9 +35,9 @@ from service.embedded.supervisor import Command, Supervisor
 from service.embedded.valkey import ValkeyServer
 from service.keys.service import create_key
 
-# A job that is broken off is resumed at the next start, so there is no need to wait for its end.
+# An interrupted job is resumed at the next start, so there is no need to wait for its end.
 WORKER_GRACE_SECONDS = 10
-# Longer than the service itself gives to answers that are under way.
+# Longer than the service's own grace period for open responses.
 SERVICE_GRACE_SECONDS = 25
 READY_CHECK_SECONDS = 5
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -45,16 +45,16 @@ CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 @dataclass(frozen=True)
 class RunningStack:
-    """What to tell the one who started it, and what to ask to stop."""
+    """What a started stack reports: its address, its first key, and its commands."""
 
     url: str
     admin_key: str | None
-    """The first admin key, if it was made just now."""
+    """The first admin key, if this start created it."""
     admin_key_path: Path
     commands: tuple[Command, ...]
 
     def ask_to_stop(self) -> None:
-        """Let all commands begin to stop; the supervisor then waits for one after the other."""
+        """Ask all commands to stop at once; the supervisor then waits for each in turn."""
         for command in self.commands:
             if command.is_running():
                 os.kill(command.pid, signal.SIGTERM)
@@ -76,10 +76,10 @@ class Stack:
         return f"http://127.0.0.1:{self._port}"
 
     def start_servers(self, supervisor: Supervisor) -> dict[str, str]:
-        """Start Postgres and Valkey alone; returns the environment in which programs find them."""
+        """Start only Postgres and Valkey; returns an environment with their addresses."""
         keys = self._vault.keys(self._environment)
         environment = dict(self._environment) | keys | self._addresses(supervisor)
-        # One job runs at a time: it must leave something to the servers beside it.
+        # One job runs at a time; it must leave memory for the servers.
         environment.setdefault("SCRIM_WORKER_MEMORY_BYTES", str(memory_for_a_job()))
         # Only migrations need the owner's address.
         environment.pop("SCRIM_MIGRATION_URL", None)
@@ -93,7 +93,7 @@ class Stack:
         engine = open_engine(str(settings.database_url))
         try:
             signing_key = Ed25519PrivateKey.from_private_bytes(settings.signing_key_bytes)
-            # Before there can be an account: later, a missing anchor means a rollback.
+            # Anchor before any account exists: later, a missing anchor means a rollback.
             anchor_store = open_anchor_store(settings.anchor_location)
             advance_anchor(engine, anchor_store, key=signing_key)
             check_master_key(engine, settings.master_key_bytes)
@@ -107,7 +107,7 @@ class Stack:
         return RunningStack(self.url, admin_key, self._vault.admin_key_path, tuple(commands))
 
     def _addresses(self, supervisor: Supervisor) -> dict[str, str]:
-        """The addresses that the service works with; servers of our own are started for them."""
+        """The addresses of the service's dependencies; starts the embedded servers that are needed."""
         objects = (self._data_dir / "objects").as_uri()
         return {
             "SCRIM_DATABASE_URL": self._database(supervisor),
@@ -128,13 +128,13 @@ class Stack:
         return self._migrated(postgres.url)
 
     def _migrated(self, owner_url: str) -> str:
-        """Migrate as the owner; the service itself must not be the owner, and is not."""
+        """Migrate as the owner; the service itself never connects as the owner."""
         migrate(owner_url)
         app_url = enable_app_login(owner_url, password=self._vault.app_password())
         return app_url.render_as_string(hide_password=False)
 
     def _prepared(self, app_url: str, owner_url: str | None) -> str:
-        """A database of somebody else's, migrated if we were told how."""
+        """An external database, migrated if SCRIM_MIGRATION_URL is set."""
         if owner_url:
             migrate(owner_url)
             password = make_url(app_url).password
@@ -150,17 +150,17 @@ class Stack:
         return valkey.url
 
     def _first_admin_key(self, engine: Engine) -> str | None:
-        """A key for the one who starts the stack, unless there are admins already."""
+        """Create the first admin key, unless there is an admin already."""
         with unit_of_work(engine) as work:
             if lock_lasting_admins(work.session):
                 return None
             _, secret = create_key(work.session, "first admin", ["admin"])
-            # Before the commit: a key that works is never lost. One that does not is replaced.
+            # Before the commit: a valid key is never lost. An invalid one is replaced at the next start.
             write_secret(self._vault.admin_key_path, secret)
         return secret
 
     def _commands(self, environment: Mapping[str, str]) -> list[Command]:
-        """What runs beside the servers: workers, the reaper and, when they run, the service."""
+        """The commands that run beside the servers: workers, the reaper and then the service."""
         return [
             # A worker for each queue: uploads and questions never wait for a release.
             self._command("jobs", ["worker", "--queue", "jobs"], environment),
@@ -188,7 +188,7 @@ class Stack:
         return Command(
             self._data_dir,
             name,
-            # Without the working directory on its path, where a folder may have our modules' names.
+            # Keep the working directory off the path: it may contain modules with our names.
             argv=[sys.executable, "-P", "-m", *module],
             env=environment,
             is_ready=is_ready,
@@ -196,7 +196,7 @@ class Stack:
         )
 
     def _is_ready(self) -> bool:
-        # No proxy can reach our own machine.
+        # A proxy could not reach this machine.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(f"{self.url}/readyz", timeout=READY_CHECK_SECONDS):
@@ -206,7 +206,7 @@ class Stack:
 
     def _require_free_port(self) -> None:
         with socket.socket() as probe:
-            # As the service does: connections that just ended do not count.
+            # As the service does: ignore connections that have just closed.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", self._port))
@@ -218,14 +218,14 @@ class Stack:
 
 
 class SecretFolder:
-    """The secrets of an installation: made once, readable by us alone."""
+    """The secrets of an installation: created once, readable by their owner only."""
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
         self.admin_key_path = data_dir / "admin.key"
 
     def keys(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Master and signing key: those of the environment, else our own."""
+        """Master and signing key: from the environment, else from the folder."""
         return {
             name: environment.get(name) or self._keep(file, _random_key)
             for name, file in (
@@ -239,12 +239,12 @@ class SecretFolder:
         return self._keep("database.password", lambda: secrets.token_hex(24), is_replaceable=True)
 
     def show_public_key(self, signing_key: Ed25519PrivateKey) -> None:
-        """Write down the key that certificates are checked with, to be handed to their readers."""
+        """Write the public key that readers need to check certificates."""
         public = base64.b64encode(signing_key.public_key().public_bytes_raw()).decode()
         (self._data_dir / "signing.pub").write_text(public + "\n")
 
     def _keep(self, name: str, make: Callable[[], str], *, is_replaceable: bool = False) -> str:
-        """The secret in a file, which is made the first time."""
+        """Return the secret in a file; create it the first time."""
         path = self._data_dir / name
         if not path.exists():
             if not is_replaceable and (self._data_dir / "postgres").exists():
@@ -257,7 +257,7 @@ class SecretFolder:
 
 
 def write_secret(path: Path, secret: str) -> None:
-    """Write a file that only we can read, all or nothing."""
+    """Write a file atomically that only its owner can read."""
     make_private_folder(path.parent)
     draft = path.with_suffix(path.suffix + ".new")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

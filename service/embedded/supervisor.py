@@ -22,11 +22,11 @@ READY_SECONDS = 60
 
 
 class Supervised(Protocol):
-    """What a supervisor keeps running: the embedded servers and `Command` are of this shape."""
+    """The protocol of what a supervisor keeps running: the embedded servers and `Command`."""
 
     @property
     def name(self) -> str:
-        """How it is called in messages."""
+        """Its name in messages."""
         ...
 
     def start(self) -> None:
@@ -59,8 +59,8 @@ class Command:
     ) -> None:
         """Describe a program; `env` is its whole environment, by default ours.
 
-        It gets `stop_signal` and `grace` seconds to end, and `death_signal` if we die ourselves.
-        Programs that it starts should call `die_with_parent` of their own.
+        It gets `stop_signal` and `grace` seconds to end, and `death_signal` if this process dies.
+        Programs that it starts should call `die_with_parent` themselves.
         """
         self.name = name
         self._log_path = data_dir.absolute() / "logs" / f"{name}.log"
@@ -110,7 +110,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Backoff:
-    """How long to wait before the next restart: twice as long after each, up to a bound."""
+    """The delay before the next restart: doubled after each failure, up to a limit."""
 
     first: float = 0.1
     longest: float = 30
@@ -124,7 +124,7 @@ class Backoff:
 
 
 class Watch:
-    """One supervised thing, and when it may be restarted."""
+    """One supervised subject, and the time of its next restart."""
 
     def __init__(self, subject: Supervised, backoff: Backoff) -> None:
         """Watch something that was just started."""
@@ -135,7 +135,7 @@ class Watch:
         self._restart_at: float | None = None
 
     def restart_if_dead(self) -> None:
-        """Plan a restart once it is dead; carry it out when its time has come."""
+        """Schedule a restart once the subject is dead; restart it when that time has come."""
         if self.subject.is_running():
             return
         if self._restart_at is None:
@@ -159,7 +159,7 @@ class Watch:
             logger.warning("%s runs again", self.subject.name)
         except (EmbeddedError, OSError) as error:
             logger.error("%s did not start: %s", self.subject.name, error)
-        # After the attempt, however long it took: only time spent running earns forgiveness.
+        # Set after the attempt, however long it took: only time spent running clears earlier failures.
         self._started_at = time.monotonic()
 
 
@@ -186,7 +186,7 @@ class Supervisor:
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
-        """Lock the folder and take over the signals that ask us to stop."""
+        """Lock the folder and handle the signals that ask to stop."""
         self._stop_requested.clear()
         with ExitStack() as held:
             held.enter_context(locked(self._data_dir))
@@ -208,7 +208,7 @@ class Supervisor:
             self.restart_dead()
 
     def restart_dead(self) -> None:
-        """Look after each subject once."""
+        """Check each subject once, and restart it if it is dead."""
         for watch in self._watches:
             watch.restart_if_dead()
 
@@ -222,7 +222,7 @@ class Supervisor:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        """Stop everything in reverse order and give the folder back."""
+        """Stop everything in reverse order and release the folder."""
         with self._held:
             while self._watches:
                 self._stop_one(self._watches.pop().subject)
@@ -240,6 +240,6 @@ class Supervisor:
 
 
 def _signals_to_handle() -> list[signal.Signals]:
-    """The signals that ask us to stop; a hangup only if `nohup` did not say to ignore it."""
+    """The signals that ask to stop; includes SIGHUP unless `nohup` ignores it."""
     ignores_hangup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return [signal.SIGINT, signal.SIGTERM] + ([] if ignores_hangup else [signal.SIGHUP])

@@ -1,4 +1,4 @@
-"""A Valkey server of our own (it speaks the Redis protocol), with a password, on 127.0.0.1 only."""
+"""An embedded Valkey server (Redis protocol), with a password, on 127.0.0.1 only."""
 
 import signal
 from contextlib import ExitStack
@@ -21,7 +21,7 @@ class ValkeyServer(Server):
 
     name = "valkey"
     _stop_signal = signal.SIGTERM
-    # What it was told is in the append-only file already, so nothing is lost by a sudden end.
+    # Every write is already in the append-only file, so a kill loses nothing.
     _death_signal = signal.SIGKILL
 
     _program: Path
@@ -49,8 +49,8 @@ class ValkeyServer(Server):
     def _spawn(self, port: int) -> Child:
         return Child(
             self.name,
-            # Configured through its input: others can read the arguments of a process, and its
-            # account may not be able to walk to a file of ours.
+            # Configured through standard input: other users can read the arguments of a process,
+            # and the server's account may not be able to reach a file of ours.
             [str(self._program), "-"],
             log_path=self._log_path,
             env=server_environment(),
@@ -69,9 +69,9 @@ class ValkeyServer(Server):
             "daemonize": "no",
             "appendonly": "yes" if self.durable else "no",
             "appendfsync": "everysec",
-            # The append-only file is enough: no snapshots besides it.
+            # The append-only file is enough: no snapshots.
             "save": '""',
-            # A full queue must refuse new messages, never forget old ones.
+            # When memory is full, refuse new messages and never evict old ones.
             "maxmemory-policy": "noeviction",
         }
         return "".join(f"{name} {value}\n" for name, value in settings.items())

@@ -1,4 +1,4 @@
-"""Who is calling, and may they? What the endpoints depend on."""
+"""Authentication and authorisation of callers: dependencies of the endpoints."""
 
 import math
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ from service.keys.service import find_key
 
 @dataclass(frozen=True)
 class Claim:
-    """A request that says it may call; `verify` tells whether that is so."""
+    """The credentials of a request, not verified yet; `verify` checks them."""
 
     request: Request
     context: Context
     scopes: tuple[Scope, ...]
 
     def verify(self, session: Session) -> Caller:
-        """The caller, whose key works, has a scope that is needed, and is not used too often."""
+        """Return the caller; the key must be valid, have a required scope and be within its rate limit."""
         secret = _bearer_secret(self.request)
         key = find_key(session, secret) if secret else None
         caller = admit(self.request, self.context, key)
@@ -36,15 +36,15 @@ class Claim:
 
 
 class AccessGuard(SecurityBase):
-    """Lets only keys with one of these scopes pass; every key, where no scope is named.
+    """Admits only keys with one of these scopes; any key if no scope is given.
 
-    As a dependency it gives the caller, if the route has verified the claim before it read the
-    body. Otherwise it gives the claim, and the route verifies that before the endpoint runs.
+    As a dependency it returns the caller, if the route has verified the claim before it read the
+    body. Otherwise it returns the claim, and the route verifies it before the endpoint runs.
     """
 
     def __init__(self, *scopes: Scope) -> None:
         self.scopes = scopes
-        self.model = HTTPBearer(description="An API key, as `POST /v1/keys` made it.")
+        self.model = HTTPBearer(description="An API key created by `POST /v1/keys`.")
         self.scheme_name = "HTTPBearer"
 
     async def __call__(self, request: Request) -> Caller | Claim:
@@ -52,12 +52,12 @@ class AccessGuard(SecurityBase):
         return getattr(request.state, "caller", None) or self.claim(request)
 
     def claim(self, request: Request) -> Claim:
-        """What a request claims."""
+        """The unverified credentials of a request."""
         return Claim(request, cast(Context, request.app.state.context), self.scopes)
 
 
 def admit(request: Request, context: Context, key: WorkingKey | None) -> Caller:
-    """The caller with this key, if there is one and it is not used too often."""
+    """Return the caller with this key; the key must be valid and within its rate limit."""
     if not key:
         raise Unauthorized
     # For the log line of this request; a thread's own context variables do not reach it.
@@ -67,7 +67,7 @@ def admit(request: Request, context: Context, key: WorkingKey | None) -> Caller:
 
 
 def refuse_without(scopes: Sequence[Scope], caller: Caller) -> None:
-    """ScopeMissing, if scopes are needed and the caller has none of them."""
+    """Raise ScopeMissing if scopes are required and the caller has none of them."""
     if scopes and caller.scopes.isdisjoint(scopes):
         raise ScopeMissing(f"this call needs a key with the scope {' or '.join(scopes)}")
 
@@ -82,7 +82,7 @@ def _refuse_too_many(request: Request, context: Context, key: WorkingKey) -> Non
     try:
         wait = context.limiter.take_token(key.id)
     except RedisError as error:
-        # A limit protects the service from its users; without a broker it must not stop them.
+        # The limit only protects from overload; requests must not fail if the broker is down.
         context.log.warning("rate_limit_unavailable", error_type=type(error).__name__)
         wait = 0.0
     if wait > 0:

@@ -19,9 +19,9 @@ router = APIRouter(prefix="/v1/keys", route_class=ApiRoute, tags=["keys"])
 KeyId = Annotated[UUID, Path(description="The key's id.")]
 
 
-@router.post("", status_code=201, summary="Make a key")
+@router.post("", status_code=201, summary="Create a key")
 def create(body: NewKey, caller: Admin, context: Services) -> CreatedKey:
-    """Make an API key. The answer shows its secret, this once."""
+    """Create an API key. The response contains its secret, which is shown only once."""
     with context.transaction() as work:
         row, secret = create_key(work.session, body.name, body.scopes, expires_at=body.expires_at)
     return CreatedKey(**_view(row).model_dump(), key=secret)
@@ -29,7 +29,7 @@ def create(body: NewKey, caller: Admin, context: Services) -> CreatedKey:
 
 @router.get("", summary="List keys")
 def list_keys(caller: Admin, context: Services, paging: Pages) -> Page[KeyView]:
-    """All API keys, the newest first, without their secrets."""
+    """All API keys, newest first, without their secrets."""
     with context.transaction() as work:
         return page_of(keys.page(work.session, paging), paging, _view)
 

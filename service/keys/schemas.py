@@ -16,19 +16,19 @@ SCOPES: tuple[Scope, ...] = ("admin", "curator", "analyst")
 
 @dataclass(frozen=True)
 class Caller:
-    """The key that a request came with."""
+    """The key that a request was made with."""
 
     key_id: UUID
     scopes: frozenset[str]
 
     @property
     def is_curator(self) -> bool:
-        """Whether the caller may see how a job goes: its progress, its times and each charge."""
+        """Whether the caller may see details of a job: its progress, its times and each charge."""
         return "curator" in self.scopes
 
 
 class NewKey(Spec):
-    """A key to be made."""
+    """A request to create a key."""
 
     name: Name
     """Who or what will use it."""
@@ -39,14 +39,14 @@ class NewKey(Spec):
     """What it may do: `admin` (keys, populations), `curator` (datasets, releases), `analyst`
     (published releases). Scopes do not include each other."""
     expires_at: Annotated[AwareDatetime, Field(strict=False)] | None = None
-    """When it stops working; never, where not given."""
+    """When it stops working; by default never."""
 
 
 class KeyView(View):
     """A key, without its secret."""
 
     id: UUID
-    """What to revoke it by."""
+    """The key's id."""
     name: str
     """Who or what uses it."""
     prefix: Annotated[str, Field(examples=["scrim_x3Jq91Lk"])]
@@ -54,7 +54,7 @@ class KeyView(View):
     scopes: list[Scope]
     """What it may do."""
     created_at: datetime
-    """When it was made."""
+    """When it was created."""
     expires_at: datetime | None
     """When it stops working; null: never."""
     revoked_at: datetime | None
@@ -62,7 +62,7 @@ class KeyView(View):
 
 
 class CreatedKey(KeyView):
-    """A key that was just made."""
+    """A newly created key, with its secret."""
 
     key: Annotated[str, Field(examples=["scrim_..."])]
-    """The secret. It is shown this once and stored nowhere."""
+    """The secret. It is shown only once and not stored."""

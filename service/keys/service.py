@@ -1,4 +1,4 @@
-"""Making, checking and revoking API keys."""
+"""Create, check and revoke API keys."""
 
 import hashlib
 import hmac
@@ -27,7 +27,7 @@ def create_key(
     *,
     expires_at: datetime | None = None,
 ) -> tuple[KeyRow, str]:
-    """A new key and its secret, which nobody can read again."""
+    """Create a key; returns it with its secret, which cannot be read again."""
     if expires_at is not None and expires_at <= datetime.now(UTC):
         raise Invalid("expires_at lies in the past")
     secret = PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
@@ -45,7 +45,7 @@ def create_key(
 
 
 def find_key(session: Session, secret: str) -> WorkingKey | None:
-    """The key with this secret, if it works now."""
+    """Return the key with this secret, if it is valid."""
     # 256 random bits need no slow hash. The prefix finds the row; the comparison of the digests
     # takes the same time wherever they differ.
     digest = _digest(secret)
@@ -56,7 +56,7 @@ def find_key(session: Session, secret: str) -> WorkingKey | None:
 
 
 def revoke_key(session: Session, key_id: UUID) -> None:
-    """End a key. The last admin key that does not expire stays, or nobody could make another."""
+    """Revoke a key. The last admin key that does not expire is kept, as only an admin can create keys."""
     lasting = keys.lock_lasting_admins(session)
     row = keys.get(session, key_id)
     if row is None:

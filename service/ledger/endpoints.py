@@ -29,7 +29,7 @@ class EntryView(View):
     seq: int
     """Its number, counted from 1."""
     at: datetime
-    """When it was written; of an operation, only the hour."""
+    """When it was written; for an operation, rounded down to the hour."""
     kind: Literal["open_account", "set_cap", "reserve", "operation", "close", "reopen"]
     """What changed the balance."""
     release_id: UUID | None
@@ -39,11 +39,11 @@ class EntryView(View):
     rho: float
     """The cap, the amount reserved, the price paid, or what was given back or reserved again."""
     digest: str | None
-    """SHA-256 over what an operation asked, its price and its noisy outcome; certificates have it too."""
+    """SHA-256 over what an operation asked, its price and its noisy outcome; certificates contain it too."""
     hash: str
-    """SHA-256 over this entry and the hash before it."""
+    """SHA-256 over this entry and the previous hash."""
     previous_hash: str
-    """Hash of the entry before; zeros for the first."""
+    """Hash of the previous entry; zeros for the first."""
 
     @classmethod
     def of(cls, entry: AuditEntry) -> "EntryView":
@@ -62,30 +62,30 @@ class EntryView(View):
 
 
 def _shown_time(entry: AuditEntry) -> datetime:
-    # How long an operation took depends on the rows, so the time between two is not told.
+    # How long an operation took depends on the rows, so the time between two is not shown.
     if entry.kind == "operation":
         return entry.at.replace(minute=0, second=0, microsecond=0)
     return entry.at
 
 
 class VerificationView(View):
-    """What a check of the ledger found."""
+    """The result of a check of the ledger."""
 
     ok: bool
     """Whether every hash and every balance follows from the entries."""
     entries: int
-    """How many entries are sound, from the first on."""
+    """Number of valid entries, counted from the first."""
     head: str
-    """Hash of the last sound entry."""
+    """Hash of the last valid entry."""
     fault: str | None
-    """The first thing that is not as it was written."""
+    """The first inconsistency that was found; null if there is none."""
 
 
 @router.get("", summary="Read the ledger")
 def list_entries(
     population_id: PopulationId, caller: Curator, context: Services, paging: Pages
 ) -> Page[EntryView]:
-    """Every change of the population's balance, the oldest first."""
+    """Every change of the population's balance, oldest first."""
     after = paging.position(_number) or 0
     with context.transaction() as work:
         get_population(work.session, population_id)
@@ -95,7 +95,7 @@ def list_entries(
     return Page(items=shown, next=encode_cursor(shown[-1].seq) if more else None)
 
 
-# Its own response class: as a read of one transaction, that one would be idle for too long.
+# Its own response class: otherwise the route's transaction would be idle for too long.
 @router.get("/verify", summary="Verify the ledger", response_class=JSONResponse)
 def verify(population_id: PopulationId, caller: Curator, context: Services) -> VerificationView:
     """Recompute every hash of the chain, and every balance from its entries."""

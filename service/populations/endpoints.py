@@ -30,7 +30,7 @@ def create(
     with context.transaction() as work:
         tried = attempt(caller, request, idempotency_key, body)
         view = service.create(work.session, body, tried)
-        # A restored backup must not be able to forget the account.
+        # Anchored, so that a restored backup without the account is detected.
         work.after_commit(context.advance_anchor)
     response.headers["Location"] = f"/v1/populations/{view.id}"
     return view
@@ -38,7 +38,7 @@ def create(
 
 @router.get("", summary="List populations")
 def list_populations(caller: AnyKey, context: Services, paging: Pages) -> Page[PopulationView]:
-    """All populations with their budgets, the newest first.
+    """All populations with their budgets, newest first.
 
     Curators see the present balance, other callers that of the last midnight (UTC).
     """

@@ -16,20 +16,20 @@ class BudgetView(View):
     """The account of a population."""
 
     rho_cap: Annotated[float, Field(examples=[0.5])]
-    """Everything that may ever be spent."""
+    """The most that may ever be spent."""
     rho_spent: float
-    """What was spent; it never comes back."""
+    """The amount spent; it is never returned."""
     rho_reserved: float
-    """What unfinished releases may still spend."""
+    """The amount reserved for unfinished releases."""
     rho_left: float
-    """What a new release may still ask for."""
+    """The amount available for new releases."""
     epsilon_spent: float
-    """What was spent, as an epsilon at the population's delta, rounded up."""
+    """The amount spent as epsilon at the population's delta, rounded up."""
     delta: float
     """The population's delta."""
     as_of: datetime | None
-    """The midnight (UTC) at which the account was like this. Null: it is like this now, which only
-    curators may see. An account that was opened since then has its cap, and nothing is spent."""
+    """The midnight (UTC) of this balance. Null: the present balance, which only curators may see. An
+    account opened since then shows its cap and no spending."""
 
     @classmethod
     def of(cls, account: LedgerAccount, delta: float, as_of: datetime | None) -> "BudgetView":
@@ -49,7 +49,7 @@ class PopulationView(View):
     """A population and its budget."""
 
     id: UUID
-    """What datasets refer to."""
+    """The population's id, which datasets refer to."""
     name: str
     """What the curator calls these people."""
     unit: Literal["row", "person", "household"]
@@ -61,13 +61,13 @@ class PopulationView(View):
     max_household_size: int | None
     """Largest number of rows kept of one household."""
     cap: Budget
-    """The cap as it was given at first; `budget.rho_cap` is the one that holds."""
+    """The cap as first given; `budget.rho_cap` is the cap in force."""
     delta: float
     """The delta at which epsilon is stated."""
     created_at: datetime
     """When the account was opened."""
     budget: BudgetView
-    """What was spent, and what is left."""
+    """The amounts spent, reserved and left."""
 
     @classmethod
     def of(

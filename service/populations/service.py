@@ -1,4 +1,4 @@
-"""Opening populations, showing their budgets and changing their caps."""
+"""Register populations, show their budgets and change their caps."""
 
 from datetime import datetime
 from fractions import Fraction
@@ -21,7 +21,7 @@ _DELTA_UNITS = 10**18
 
 
 def create(session: Session, body: PopulationSpec, attempt: Attempt) -> PopulationView:
-    """A population and, in the same transaction, its account."""
+    """Create a population and, in the same transaction, its account."""
     population_id, is_known = claim_id(session, attempt, status=201)
     if is_known:
         return show(session, population_id, is_live=attempt.caller.is_curator)
@@ -33,7 +33,7 @@ def create(session: Session, body: PopulationSpec, attempt: Attempt) -> Populati
         relation=body.relation,
         rows_per_unit=body.max_rows_per_unit,
         cap_units=cap_units,
-        # The number as it was written, rounded down: a smaller delta promises more.
+        # The decimal number as written, rounded down: a smaller delta is a stronger guarantee.
         delta_units=int(Fraction(repr(body.delta)) * _DELTA_UNITS),
     )
     row = PopulationRow(
@@ -55,14 +55,15 @@ def show(session: Session, population_id: UUID, *, is_live: bool) -> PopulationV
 def change_cap(
     session: Session, population_id: UUID, cap: Budget, *, may_rise: bool
 ) -> PopulationView:
-    """Another cap, as an entry of the ledger. Below what is spent and reserved: BudgetExhausted.
+    """Change the cap with an entry in the ledger. BudgetExhausted if below what is spent and reserved.
 
-    The cap is a promise to the protected people, so raising it breaks one: the caller must mean it.
+    The cap is a promise to the protected people. Raising it breaks the promise, so the caller must
+    ask for that explicitly.
     """
     row = populations.get(session, population_id)
     cap_units = _cap_units(cap, row.delta)
     if cap_units > ledger.account(session, population_id).cap_units and not may_rise:
-        raise SpecError("this cap is higher than the one promised so far")
+        raise SpecError("this cap is higher than the present one")
     ledger.set_cap(session, population_id, cap_units=cap_units)
     return show(session, population_id, is_live=True)
 

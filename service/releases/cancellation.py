@@ -1,4 +1,4 @@
-"""Giving releases up: at once if no worker is on them, else as soon as the worker notices."""
+"""Cancel releases: at once if no worker runs them, else as soon as the worker notices."""
 
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from service.data.progress import change_state
 
 
 def cancel(session: Session, release_id: UUID) -> None:
-    """Cancel a release; what it has not spent returns to the population."""
+    """Cancel a release; its unspent budget returns to the population."""
     if releases.get(session, release_id).state in {"succeeded", "failed"}:
         raise Conflict("the release has ended already; what it spent stays spent")
     _cancel(session, release_id)
@@ -29,7 +29,7 @@ def _cancel(session: Session, release_id: UUID) -> None:
     release = releases.lock(session, release_id)
     if release.state not in {"queued", "running"}:
         return
-    # A dry run has no lease: once it runs, it must be told.
+    # A dry run has no lease: a running one must be asked to stop.
     if is_held or (release.dry_run and release.state == "running"):
         release.cancel_requested = True
         session.flush()
@@ -38,11 +38,11 @@ def _cancel(session: Session, release_id: UUID) -> None:
 
 
 def _close_reservation(session: Session, release_id: UUID) -> bool:
-    """Give the unspent rest back, unless a worker holds the lease."""
+    """Return the unspent rest, unless a worker holds the lease."""
     if releases.get(session, release_id).dry_run:
         return True
     try:
-        # The database's refusal would otherwise end the whole transaction.
+        # A savepoint: a refusal by the database would otherwise abort the whole transaction.
         with session.begin_nested():
             ledger.close_unclaimed(session, release_id)
     except LeaseHeld:

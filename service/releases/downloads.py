@@ -1,4 +1,4 @@
-"""Artifacts over HTTP: whole, in part, or not again if nothing changed (RFC 9110)."""
+"""Artifacts over HTTP, with ranges and conditional requests (RFC 9110)."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _ONE_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 @dataclass(frozen=True)
 class Conditions:
-    """The headers that decide how much is sent."""
+    """The headers of range and conditional requests."""
 
     if_none_match: str | None = None
     range: str | None = None
@@ -24,13 +24,13 @@ class Conditions:
 
 
 def download(context: Context, artifact: ArtifactRow, conditions: Conditions) -> Response:
-    """The bytes that the caller does not have yet."""
+    """Send the artifact, the requested range, or 304 if the caller has it already."""
     etag = f'"{artifact.sha256.hex()}"'
     headers = {
         "ETag": etag,
         "Accept-Ranges": "bytes",
         "Cache-Control": "private, no-cache",
-        # A released report is HTML: it must not run as a page of this service.
+        # A released report is HTML: browsers must not run it as a page of this service.
         "Content-Disposition": f'attachment; filename="{artifact.name}"',
         "X-Content-Type-Options": "nosniff",
     }
@@ -51,13 +51,13 @@ def download(context: Context, artifact: ArtifactRow, conditions: Conditions) ->
 
 
 def _is_known(etag: str, if_none_match: str | None) -> bool:
-    """Whether the caller has this very content."""
+    """Whether the caller already has this content."""
     named = [each.strip().removeprefix("W/") for each in (if_none_match or "").split(",")]
     return "*" in named or etag in named
 
 
 def _part_of(asked: str | None, size: int) -> tuple[int, int] | None:
-    """The part that is asked for; None for the whole, which also answers several ranges at once."""
+    """The requested range; None for the whole artifact, also if several ranges are requested."""
     match = _ONE_RANGE.fullmatch((asked or "").replace(" ", ""))
     if match is None or match.groups() == ("", ""):
         return None

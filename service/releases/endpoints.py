@@ -40,7 +40,7 @@ ArtifactName = Annotated[
     Path(
         pattern=r"^[a-z0-9_.-]{1,100}$",
         examples=["synthetic.csv"],
-        description="A name that the release lists under `artifacts`.",
+        description="A name listed in the release's `artifacts`.",
     ),
 ]
 
@@ -70,7 +70,7 @@ def _mechanisms() -> Page[CatalogueEntry]:
 
 @router.post("/preview", summary="Preview a release")
 def preview(body: ReleaseBody, caller: Curator, context: Services) -> PreviewView:
-    """What a release would cost and how accurate it would be. Touches neither data nor budget."""
+    """The cost and the expected accuracy of a release. Uses neither data nor budget."""
     with context.transaction() as work:
         return service.preview(
             work.session, body, memory_bytes=context.settings.worker_memory_bytes
@@ -86,7 +86,7 @@ def create(
     response: Response,
     idempotency_key: RequiredKey,
 ) -> ReleaseView:
-    """Queue a release. Its whole budget is reserved at once; what it does not spend returns.
+    """Queue a release. Its whole budget is reserved at once; the unspent part is returned.
 
     Repeat the request with the same Idempotency-Key, and you get the same release.
     """
@@ -99,7 +99,7 @@ def create(
 
 @router.get("", summary="List releases")
 def list_releases(caller: Reader, context: Services, paging: Pages) -> Page[ReleaseView]:
-    """Releases, the newest first; to an analyst, those that are published and have succeeded."""
+    """All releases, newest first; for an analyst, those that are published and have succeeded."""
     with context.transaction() as work:
         return service.list_page(work.session, paging, caller)
 
@@ -123,10 +123,10 @@ def watch(
     context: Services,
     feed: Feed,
     last_event_id: Annotated[
-        int, Header(ge=0, lt=2**63, description="Number of the last event you have seen.")
+        int, Header(ge=0, lt=2**63, description="Number of the last event that you received.")
     ] = 0,
 ) -> Response:
-    """Follow a release: events `state` and `progress`, until it has ended.
+    """Follow a release: events `state` and `progress`, until it ends.
 
     An analyst gets one event, the final `state`.
     """
@@ -139,9 +139,9 @@ def watch(
 
 @router.post("/{release_id}/cancel", summary="Cancel a release")
 def cancel(release_id: ReleaseId, caller: Curator, context: Services) -> ReleaseView:
-    """Cancel a release; what it has not spent returns to the population.
+    """Cancel a release; its unspent budget returns to the population.
 
-    If a worker is on it, `cancel_requested` is set, and the job is stopped within seconds.
+    If a worker is running it, `cancel_requested` is set, and the job stops within seconds.
     """
     with context.transaction() as work:
         cancel_release(work.session, release_id)
@@ -150,9 +150,9 @@ def cancel(release_id: ReleaseId, caller: Curator, context: Services) -> Release
 
 @router.post("/{release_id}/resume", summary="Resume a failed release")
 def resume(release_id: ReleaseId, caller: Admin, context: Services) -> ReleaseView:
-    """Resume a release that a crash, too little memory or a time limit has ended.
+    """Resume a release that failed through a crash, lack of memory or a time limit.
 
-    It goes on from its journal: what it spent is not charged again. What it has not spent is
+    It continues from its journal: what it spent is not charged again. Its unspent budget is
     reserved again, if the population has that much left.
     """
     with context.transaction() as work:
@@ -174,7 +174,7 @@ def publish(release_id: ReleaseId, caller: Curator, context: Services) -> Releas
     responses={
         200: _BYTES,
         206: _BYTES,
-        304: {"description": "You have it already"},
+        304: {"description": "The artifact matches one of the caller's ETags"},
         **documented(416, 500),
     },
 )
@@ -184,13 +184,14 @@ def get_artifact(
     caller: Reader,
     context: Services,
     if_none_match: Annotated[
-        str | None, Header(description="ETags that you have; 304 if this is one of them.")
+        str | None, Header(description="ETags of your copies; 304 if one of them is current.")
     ] = None,
     range_: Annotated[
         str | None, Header(alias="Range", description="One range of bytes, such as `bytes=0-99`.")
     ] = None,
     if_range: Annotated[
-        str | None, Header(description="An ETag: the range is sent only if this is still it.")
+        str | None,
+        Header(description="An ETag: the range is sent only if the artifact still has it."),
     ] = None,
 ) -> Response:
     """Download an artifact, whole or in part."""
@@ -204,7 +205,7 @@ def get_artifact(
 async def answer(
     release_id: ReleaseId, body: Question, caller: Analyst, context: Services
 ) -> ModelAnswers:
-    """Ask the released model. It costs nothing."""
+    """Ask the released model. It costs no budget."""
     return await questions.answer(context, release_id, caller, body)
 
 
@@ -217,6 +218,6 @@ async def answer(
 async def sample(
     release_id: ReleaseId, body: SampleRequest, caller: Analyst, context: Services
 ) -> Response:
-    """Draw rows from the released model, as CSV. It costs nothing."""
+    """Draw rows from the released model, as CSV. It costs no budget."""
     rows = await questions.sample(context, release_id, caller, body)
     return Response(rows, media_type="text/csv")

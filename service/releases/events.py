@@ -1,7 +1,7 @@
-"""A release's events as a stream (server-sent events), resumable where it broke off.
+"""A release's events as a stream (server-sent events), which can be resumed after an interruption.
 
-Curators get every event as it happens. Other callers get the final state alone: the number of other
-events, and the time between them, tell how long a job took.
+Curators get every event as it happens. Other callers get only the final state: the number of other
+events, and the time between them, reveal how long a job took.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from service.data.views import day_of
 EVENTS_MEDIA_TYPE = "text/event-stream"
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 FINAL_ID = 1
-"""Number of the only event that analysts get: the true one would tell how many came before it."""
+"""Number of the only event that analysts get: the true number would reveal how many came before."""
 _KEEP_ALIVE_SECONDS = 15.0
 
 
@@ -50,9 +50,9 @@ class _Question:
 
 
 class EventFeed:
-    """Asks the database for news once for all streams of this process, and counts the streams.
+    """Reads new events once for all streams of this process, and limits the number of streams.
 
-    Used on the event loop alone, so nothing here needs a lock.
+    Used only on the event loop, so it needs no lock.
     """
 
     def __init__(self, context: Context) -> None:
@@ -62,27 +62,27 @@ class EventFeed:
 
     @contextmanager
     def place_for(self, key_id: UUID) -> Iterator[None]:
-        """A place for one more stream; TooManyStreams if the key or the process has no more."""
+        """Count one more stream; TooManyStreams if the key or the process has reached its limit."""
         settings = self._context.settings
         if self._streams[key_id] >= settings.max_event_streams_per_key:
             raise TooManyStreams(
                 f"this key has {settings.max_event_streams_per_key} event streams open, the most "
-                "that one key may have; close one, or ask GET /v1/releases/{id} from time to time"
+                "that one key may have; close one, or poll GET /v1/releases/{id} instead"
             )
         if self._streams.total() >= settings.max_event_streams:
             raise TooManyStreams(
-                "the service has as many event streams open as it may have; try again later, or "
-                "ask GET /v1/releases/{id} from time to time"
+                "the service has reached its limit of open event streams; try again later, or "
+                "poll GET /v1/releases/{id} instead"
             )
         self._streams[key_id] += 1
         try:
             yield
         finally:
             self._streams[key_id] -= 1
-            self._streams += Counter()  # forgets keys without a stream
+            self._streams += Counter()  # drops keys without a stream
 
     async def follow(self, release_id: UUID, *, after: int) -> AsyncIterator[str]:
-        """Every event after that number, as it happens, until the release has ended."""
+        """Yield every event after that number, as it happens, until the release has ended."""
         news = (await run_in_threadpool(self._look, {release_id: after}))[release_id]
         while True:
             for event in news.events:
@@ -101,12 +101,12 @@ class EventFeed:
             news = question.answer.result()
 
     async def run(self) -> None:
-        """Answer the streams that wait, all at once, until cancelled."""
+        """Send new events to all waiting streams together, until cancelled."""
         while True:
             await asyncio.sleep(self._context.settings.event_poll_seconds)
             self._questions = [each for each in self._questions if not each.answer.done()]
             if self._questions:
-                # A copy: those who ask during the look are answered by the next one.
+                # A copy: streams that ask during the read are answered by the next one.
                 await self._answer(tuple(self._questions))
 
     async def _answer(self, questions: Sequence[_Question]) -> None:
@@ -119,7 +119,7 @@ class EventFeed:
                 found = await run_in_threadpool(self._look, watched)
             except Exception as error:
                 self._context.log.warning("events_unavailable", error_type=type(error).__name__)
-        # Without an answer from the database the streams end: readers come back with Last-Event-ID.
+        # If the database does not answer, the streams end: readers reconnect with Last-Event-ID.
         ended = _News((), is_last=True)
         for each in questions:
             news = found.get(each.release_id, ended)
@@ -128,9 +128,9 @@ class EventFeed:
                 each.answer.set_result(_News(events, news.is_last))
 
     def _look(self, watched: Mapping[UUID, int]) -> dict[UUID, _News]:
-        """What came after the given numbers, by release."""
+        """Read the events after the given numbers, by release."""
         with self._context.transaction() as work:
-            # The states first: an event that comes after them is found by the next look.
+            # Read the states first: an event that follows is found by the next read.
             states = releases.states(work.session, watched)
             events = releases.events_after(work.session, watched)
         return {
@@ -141,7 +141,7 @@ class EventFeed:
 
 @asynccontextmanager
 async def open_feed(context: Context) -> AsyncIterator[EventFeed]:
-    """A feed that answers its streams."""
+    """Run an event feed in the background."""
     feed = EventFeed(context)
     running = asyncio.create_task(feed.run())
     try:
@@ -181,7 +181,7 @@ def final_event(release: ReleaseRow, *, after: int) -> Response:
 
 
 def _is_last(state: str, events: Sequence[ReleaseEvent]) -> bool:
-    """Whether nothing comes after these events of a release that was in this state before them."""
+    """Whether no event follows these, given the state of the release before them."""
     if state in FINAL_STATES:
         return len(events) < releases.MOST_EVENTS
     return bool(events) and events[-1].payload.get("state") in FINAL_STATES

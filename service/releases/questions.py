@@ -53,7 +53,7 @@ def _check_question(context: Context, release_id: UUID, caller: Caller, question
 
 
 def _refuse_impossible(question: Question, release: ReleaseSpec, schema: Schema) -> None:
-    """Refuse a workload that the model cannot answer, or that no answer has room for."""
+    """Refuse a workload that the model cannot answer, or that is too large for one response."""
     refuse_types(question.workload, release.mechanism)
     blocks = expand(question.workload, schema)
     refuse_unreadable(blocks, release.mechanism)
@@ -72,7 +72,7 @@ def _check_sample(
         release = _finished(find_visible(work.session, release_id, caller))
         schema = _subject(work.session, release).schema
     if ReleaseSpec.model_validate(release.spec).synthetic_rows is None:
-        raise SpecError("this release has answers only, and no model to draw rows from")
+        raise SpecError("this release has only answers, and no model to draw rows from")
     if wanted.rows * schema.places > MAX_SAMPLE_ROWS:
         message = (
             f"a group may have {schema.places} individuals, and an answer {MAX_SAMPLE_ROWS:,} "
@@ -82,7 +82,7 @@ def _check_sample(
 
 
 def _subject(session: Session, release: ReleaseRow) -> Subject:
-    """What a release was about."""
+    """The declared rows of a release and their protection."""
     return subject_of(
         ReleaseSpec.model_validate(release.spec),
         schema_of(datasets.get(session, release.dataset_id)),

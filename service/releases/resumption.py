@@ -1,4 +1,4 @@
-"""Resuming releases that failed through no fault of what was asked, from their journals."""
+"""Resume releases from their journals, if a worker or a machine caused the failure."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -19,7 +19,7 @@ RESUMABLE = frozenset(
     f"/problems/{kind}"
     for kind in ("gave-up", "not-enough-memory", "time-limit", "internal", "cannot-resume")
 )
-"""Problems of workers and machines. Other problems lie in what was asked, and would come again."""
+"""Problems of workers and machines. Other problems lie in the request, and would recur."""
 
 
 def resume(work: UnitOfWork, release_id: UUID, task_queue: TaskQueue) -> None:
@@ -31,7 +31,7 @@ def resume(work: UnitOfWork, release_id: UUID, task_queue: TaskQueue) -> None:
     if not found.dry_run:
         _reopen(session, found)
     release = releases.lock(session, release_id)
-    # It may have been resumed between the first look and the lock.
+    # It may have been resumed between the first read and the lock.
     _refuse_others(release)
     release.error, release.finished_at, release.cancel_requested = None, None, False
     release.lost_attempts = release.outages = release.memory_failures = 0
@@ -53,15 +53,15 @@ def _refuse_others(release: ReleaseRow) -> None:
 
 
 def _require_rows(session: Session, release: ReleaseRow) -> None:
-    """The datasets whose rows are read must still be there; a dry run reads public rows only."""
+    """Require that the rows of the release still exist; a dry run reads only public rows."""
     private = None if release.dry_run else release.dataset_id
     for dataset_id in filter(None, (private, release.public_dataset_id)):
         if datasets.hold(session, dataset_id).state != "ready":
-            raise DatasetNotReady("the rows of this release were deleted: it cannot be resumed")
+            raise DatasetNotReady("the rows of this release were deleted, so it cannot be resumed")
 
 
 def _reopen(session: Session, release: ReleaseRow) -> None:
-    """Reserve the unspent rest again."""
+    """Reserve the unspent budget again."""
     rest = release.units - ledger.reservation(session, release.id).spent_units
     try:
         ledger.reopen(session, release.id)

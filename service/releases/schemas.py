@@ -18,7 +18,7 @@ from synth.planning.forecast import Forecast
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 MAX_ANSWERS = 100_000
-"""More queries than this belong into a release, not into an answer."""
+"""Maximum queries of one response; ask for more in a release."""
 
 EXAMPLE = {
     "dataset_id": "7d0f6f0e-9f0c-4a4e-8a53-0d6f6b1b2a11",
@@ -32,21 +32,21 @@ EXAMPLE = {
 
 
 class ProgressView(View):
-    """How far a job is: rounds, nothing that depends on the rows."""
+    """Progress of a job in rounds, which do not depend on the rows."""
 
     done: int
-    """Steps that are done."""
+    """Completed steps."""
     total: int
-    """Steps that there are; 0 before the job has begun."""
+    """All steps; 0 before the job has begun."""
 
 
 class ArtifactView(View):
     """A released file."""
 
     name: Annotated[str, Field(examples=["synthetic.csv"])]
-    """What to download it by."""
+    """The name to download it by."""
     size: int
-    """Its bytes."""
+    """Its size in bytes."""
     sha256: str
     """Hash of its content, in hex; also its ETag."""
     media_type: str
@@ -54,41 +54,41 @@ class ArtifactView(View):
 
 
 class ReleaseView(View):
-    """A release: what was asked, how far it is, what it cost and what came out."""
+    """A release: its request, progress, cost and results."""
 
     id: UUID
-    """What to ask for it by."""
+    """The release's id."""
     state: State
-    """Where it is in its life; the last three are final."""
+    """The state; the last three are final."""
     progress: ProgressView
-    """How far it is."""
+    """Progress of its job."""
     rho: float
-    """What it may spend at most."""
+    """The most that it may spend."""
     rho_spent: float
     """What it has spent."""
     error: dict[str, Any] | None
-    """Why it failed."""
+    """Why it failed; null if it did not."""
     artifacts: list[ArtifactView]
-    """What can be downloaded."""
+    """The files that can be downloaded."""
     dataset_id: UUID
     """The private dataset."""
     public_dataset_id: UUID | None
-    """The public dataset that assists, if any."""
+    """The public dataset that it uses, if any."""
     population_id: UUID
-    """The people who pay for it."""
+    """The population whose budget it spends."""
     workload: list[dict[str, Any]]
-    """What is asked."""
+    """The requested queries."""
     mechanism: dict[str, Any]
-    """How it is computed; what was chosen, where `auto` was asked for."""
+    """The mechanism and its parameters; the chosen one, if `auto` was requested."""
     choice: MechanismChoice | None
-    """Why it is computed so, where `auto` was asked for; otherwise null."""
+    """Why this mechanism was chosen, if `auto` was requested; otherwise null."""
     budget: dict[str, Any]
-    """What it may cost, as it was given."""
+    """The budget as requested."""
     outputs: dict[str, Any]
-    """What it contains."""
+    """The requested outputs."""
     table: LevelTable | None = None
-    """Of groups and individuals, the table that is released alone; null where it is both, or there
-    is one table of rows."""
+    """For two-level data, the table that is released alone; null if both are released, or if there is
+    only one table."""
     published: bool
     """Whether analysts see it, once it has succeeded."""
     dry_run: bool
@@ -96,15 +96,15 @@ class ReleaseView(View):
     cancel_requested: bool
     """Whether the worker was asked to stop."""
     created_at: datetime
-    """When it was asked for; to an analyst, midnight (UTC) of that day."""
+    """When it was requested; for an analyst, midnight (UTC) of that day."""
     started_at: datetime | None
-    """When a worker began; null to an analyst."""
+    """When a worker started it; null for an analyst."""
     finished_at: datetime | None
-    """When it ended; null to an analyst."""
+    """When it ended; null for an analyst."""
 
     @classmethod
     def of(cls, release: ShownRelease) -> "ReleaseView":
-        """A release, for those who may see the rows."""
+        """A release, for curators, who may see durations."""
         return cls.model_validate(
             {
                 **release._asdict(),
@@ -116,51 +116,51 @@ class ReleaseView(View):
         )
 
     def without_durations(self) -> "ReleaseView":
-        """The same for those who may not see the rows: how long a job took can depend on them."""
+        """The same without durations, for other callers: how long a job took can depend on the rows."""
         coarse = {"created_at": day_of(self.created_at), "started_at": None, "finished_at": None}
         return self.model_copy(update=coarse)
 
 
 class ItemForecastView(View):
-    """What to expect of one item of the workload."""
+    """The forecast of one item of the workload."""
 
     item: int
     """Its position in the workload, counted from 0."""
     type: Annotated[str, Field(examples=["marginals"])]
     """Its type."""
     queries: int
-    """How many counting queries it stands for."""
+    """The number of its counting queries."""
     sigma: float | None
-    """Standard deviation of the noise on each measured count; the largest, where they differ."""
+    """Standard deviation of the noise on each measured count; the largest if they differ."""
     expected_error: float | None
     """Mean absolute error that this noise causes, in counts."""
 
 
 class PreviewView(View):
-    """What a release would cost and how accurate it would be. Nothing was touched."""
+    """The cost and the expected accuracy of a release. Neither data nor budget was used."""
 
     rho: float
-    """What the release would reserve."""
+    """The amount that the release would reserve."""
     epsilon: float
-    """At the population's delta, rounded up."""
+    """The same amount as epsilon at the population's delta, rounded up."""
     rho_left_after: float
-    """What the population would have left; below zero, the release would be refused."""
+    """What the population would have left; if negative, the release would be refused."""
     mechanism: dict[str, Any]
-    """How it would be computed; what would be chosen, where `auto` is asked for."""
+    """The mechanism and its parameters; the one that would be chosen, if `auto` is requested."""
     choice: MechanismChoice | None
-    """Why it would be computed so, where `auto` is asked for; otherwise null."""
+    """Why this mechanism would be chosen, if `auto` is requested; otherwise null."""
     queries: int
-    """How many counting queries the workload stands for."""
+    """The number of counting queries in the workload."""
     operations: int | None
-    """How many priced looks at the data there would be, where that is known beforehand; at most so
-    many, where rounds are annealed."""
+    """The number of charged operations on the data, if it is known in advance; the maximum, if rounds
+    are annealed."""
     memory_bytes: int | None
-    """About how much memory a worker would need to fit the model, draw the rows and write the files,
-    beside what it takes at rest; null where that is not known beforehand."""
+    """Approximate memory that a worker would need to fit the model, draw the rows and write the files,
+    in addition to an idle worker's; null if it is not known in advance."""
     items: list[ItemForecastView]
-    """What to expect of each item of the workload."""
+    """The forecast of each item of the workload."""
     warnings: list[str]
-    """What you may not have expected."""
+    """Possible surprises, such as a release that would be refused."""
 
     @classmethod
     def of(
@@ -172,7 +172,7 @@ class PreviewView(View):
         delta: float,
         warnings: Sequence[str] = (),
     ) -> "PreviewView":
-        """From the plan and its forecast, and what the population has left."""
+        """Build the view from the plan, its forecast and the population's remaining budget."""
         release, units = resolved.release, resolved.release.budget.units(delta)
         left = account.left_units
         short = f"the population has {rho_of_units(left):g} rho left: this release would be refused"
@@ -197,21 +197,21 @@ class ModelAnswer(View):
     """One answer of a released model."""
 
     item: str
-    """What was asked together: the columns of a marginal."""
+    """The item of the workload, such as the columns of a marginal."""
     query: str
     """The cell."""
     fraction: float
-    """The answer as a share of all rows; of groups or of individuals, where these are counted."""
+    """The answer as a share of all rows, or of all groups or individuals if these are counted."""
     count: float
-    """The answer as a number of them."""
+    """The answer as a count."""
     standard_error: float | None
-    """Of the fraction, where it is known: with the noise of the number of rows, if that is private."""
+    """Standard error of the fraction, if known; includes the noise of the number of rows, if private."""
     count_standard_error: float | None
-    """Of the count, where it is known."""
+    """Standard error of the count, if known."""
 
 
 class ModelAnswers(View):
-    """Answers of a released model, at no cost."""
+    """Answers of a released model. They cost no budget."""
 
     items: list[ModelAnswer]
     """An answer for each query."""

@@ -33,7 +33,7 @@ from synth.planning.subject import Subject, subject_of
 
 @dataclass(frozen=True)
 class _Named:
-    """What a request names, and what it means for the rows."""
+    """The datasets and the population that a request names, and the schemas of the rows."""
 
     dataset: DatasetRow
     public_dataset: DatasetRow | None
@@ -43,7 +43,7 @@ class _Named:
 
 
 def preview(session: Session, body: ReleaseRequest, *, memory_bytes: int | None) -> PreviewView:
-    """What a release would cost; touches neither data nor budget."""
+    """Forecast the cost of a release; uses neither data nor budget."""
     named, resolved = _find_and_resolve(session, body, memory_bytes)
     account = ledger.account(session, named.population.id)
     late = [
@@ -70,8 +70,7 @@ def create(
 ) -> ReleaseView:
     """Queue a release: its row, its reservation and the record of the request, or none of them.
 
-    A mechanism that is left to choose is chosen here, once, and stored: whatever resumes the release
-    sees the same one.
+    The mechanism `auto` is resolved here, once, and stored: a resumed release uses the same choice.
     """
     session = work.session
     release_id, is_known = claim_id(session, attempt, status=202)
@@ -113,21 +112,21 @@ def publish(session: Session, release_id: UUID) -> ReleaseView:
 
 
 def find_visible(session: Session, release_id: UUID, caller: Caller) -> ReleaseRow:
-    """A release that the caller may see; to an analyst, others do not exist."""
+    """Return a release that the caller may see; NotFound otherwise."""
     release = releases.get(session, release_id)
     _refuse_hidden(release, caller)
     return release
 
 
 def show(session: Session, release_id: UUID, caller: Caller) -> ReleaseView:
-    """A release that the caller may see, with what the caller may know of it."""
+    """A release that the caller may see, without fields that the caller may not see."""
     release = releases.shown(session, release_id)
     _refuse_hidden(release, caller)
     return shown_to(caller, ReleaseView.of(release))
 
 
 def view_of(session: Session, release_id: UUID) -> ReleaseView:
-    """A release as this transaction has changed it, for those who may see the rows."""
+    """A release as this transaction has changed it, for curators."""
     session.flush()
     return ReleaseView.of(releases.shown(session, release_id))
 
@@ -139,7 +138,7 @@ def list_page(session: Session, paging: Paging, caller: Caller) -> Page[ReleaseV
 
 
 def shown_to(caller: Caller, view: ReleaseView) -> ReleaseView:
-    """What the caller may know of a release."""
+    """A release without fields that the caller may not see."""
     return view if caller.is_curator else view.without_durations()
 
 
@@ -151,7 +150,7 @@ def _refuse_hidden(release: ReleaseRow | ShownRelease, caller: Caller) -> None:
 def _find_and_resolve(
     session: Session, body: ReleaseRequest, memory_bytes: int | None
 ) -> tuple[_Named, Resolved]:
-    """What a request names, and the release that is carried out; public data only where it is used."""
+    """The named datasets and the resolved request; public data only if the mechanism uses it."""
     named = _find_named(session, body)
     resolved = resolve(
         body,
@@ -207,7 +206,7 @@ def _hold_dataset(session: Session, given: str) -> DatasetRow:
 
 
 def _needed(named: _Named, *, dry_run: bool) -> Iterator[tuple[str, DatasetRow]]:
-    """The datasets whose rows are read; a dry run reads public rows only."""
+    """The datasets whose rows are read; a dry run reads only public rows."""
     if not dry_run:
         yield "dataset", named.dataset
     if named.public_dataset is not None:
@@ -223,7 +222,7 @@ def _require_ready(named: _Named, *, dry_run: bool) -> None:
 
 
 def _require_room(session: Session, key_id: UUID, settings: Settings, *, dry_run: bool) -> None:
-    """Raise QueueFull if the key has as many releases of this kind in the queue as it may."""
+    """Raise QueueFull if the key has reached its limit of queued releases of this kind."""
     most = settings.max_queued_dry_runs if dry_run else settings.max_queued_releases
     queued = releases.queued_by(session, key_id, dry_run=dry_run)
     if queued >= most:

@@ -1,1 +1,1 @@
-"""What the operator of an installation does by hand: caps, keys, and going on after a loss."""
+"""Maintenance by an operator: caps, keys, and recovery after a data loss."""

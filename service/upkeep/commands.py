@@ -1,4 +1,4 @@
-"""The operator's commands: each says what it did, and refuses loudly what needs a decision."""
+"""The operator's commands: each prints what it did, and refuses what needs a decision."""
 
 import sys
 from uuid import UUID
@@ -21,7 +21,7 @@ from service.upkeep.rotation import (
 def set_cap(population_id: UUID, cap: Budget, *, may_rise: bool) -> None:
     """Change the cap of a population."""
     with open_context(Settings(), build_logger()) as context:
-        # Before anything is written: a database that was restored must not be written to.
+        # Before any write: a restored database must not be written to.
         context.check_anchor()
         with context.transaction() as work:
             before = populations.show(work.session, population_id, is_live=True).budget
@@ -29,34 +29,34 @@ def set_cap(population_id: UUID, cap: Budget, *, may_rise: bool) -> None:
                 work.session, population_id, cap, may_rise=may_rise
             ).budget
             work.after_commit(context.advance_anchor)
-    print(f"The cap was {before.rho_cap:g} rho, and is {after.rho_cap:g} rho now.")
+    print(f"The cap was {before.rho_cap:g} rho and is now {after.rho_cap:g} rho.")
     print(
         f"Spent: {after.rho_spent:g}, reserved: {after.rho_reserved:g}, left: {after.rho_left:g}."
     )
 
 
 def rotate_master_key() -> None:
-    """Wrap all data keys by SCRIM_NEW_MASTER_KEY instead of SCRIM_MASTER_KEY."""
+    """Wrap all data keys with SCRIM_NEW_MASTER_KEY instead of SCRIM_MASTER_KEY."""
     settings = MasterKeyRotation()
     with open_context(settings, build_logger()) as context, context.transaction() as work:
         rewrapped = rewrap_data_keys(
             work.session, old=settings.master_key_bytes, new=settings.new_master_key_bytes
         )
-    print(f"{rewrapped} data keys are wrapped by the new master key.")
-    print("Set SCRIM_MASTER_KEY to it before you start anything: the old one opens nothing now.")
+    print(f"{rewrapped} data keys are wrapped with the new master key.")
+    print("Set SCRIM_MASTER_KEY to it before you start anything: the old key no longer works.")
 
 
 def rotate_signing_key() -> None:
-    """Sign the anchor by SCRIM_NEW_SIGNING_KEY instead of SCRIM_SIGNING_KEY."""
+    """Sign the anchor with SCRIM_NEW_SIGNING_KEY instead of SCRIM_SIGNING_KEY."""
     settings = SigningKeyRotation()
     with open_context(settings, build_logger()) as context:
         sign_anchor_anew(context, settings.new_signing_key_bytes)
-    print("The anchor is signed by the new signing key.")
+    print("The anchor is signed with the new signing key.")
     print("Set SCRIM_SIGNING_KEY to it before you start anything, and publish its public key.")
 
 
 def reanchor(*, close_populations: bool, database_is_newest: bool) -> None:
-    """Anchor a database that is behind its anchor, or that has none; refuses to decide by itself."""
+    """Anchor a database that is behind its anchor or has none, if the operator confirms it."""
     with open_context(Settings(), build_logger()) as context:
         try:
             losses = find_losses(context)
@@ -72,12 +72,12 @@ def reanchor(*, close_populations: bool, database_is_newest: bool) -> None:
 def _anchor_again(context: Context, *, database_is_newest: bool) -> None:
     if not database_is_newest:
         sys.exit(
-            "There is no anchor, so nothing tells whether this database was restored. If you know "
-            "that it is the newest one, say so with --database-is-newest. Otherwise look for the "
-            "anchor first: an older database hands out budget that has been spent."
+            "There is no anchor, so Scrim cannot tell whether this database was restored. If you "
+            "know that it is the newest one, confirm with --database-is-newest. Otherwise look for "
+            "the anchor first: an older database would spend the same budget again."
         )
     replace_anchor(context, context.signing_key)
-    print("The database is anchored as it is. That it is the newest one is your word alone.")
+    print("The database is anchored as it is. Scrim could not check that it is the newest one.")
 
 
 def _accept(context: Context, losses: list[Loss], *, close_populations: bool) -> None:
@@ -86,18 +86,18 @@ def _accept(context: Context, losses: list[Loss], *, close_populations: bool) ->
         print(f"  population {loss.population_id}: {_described(loss)}")
     if not close_populations:
         sys.exit(
-            "What they cost is not known any more. Try to get the newest database back. If it is "
-            "gone for good, go on with --close-populations: it ends the unfinished releases of "
-            "these populations, and leaves nothing that could be spent on them."
+            "Their cost is unknown. Try to recover the newest database. If it is lost for good, "
+            "continue with --close-populations: it ends the unfinished releases of these "
+            "populations and stops all spending on them."
         )
     for loss in losses:
-        # One by one, as a transaction writes to one account; what is closed can be closed again.
+        # One by one, as a transaction writes to one account; closing twice is harmless.
         with context.transaction() as work:
             if loss.entries:
                 close_population(work.session, loss.population_id)
     replace_anchor(context, context.signing_key)
-    print("These populations are CLOSED, and the database is anchored. Tell those concerned.")
-    print("Never raise their caps again: nobody knows what was spent on them.")
+    print("These populations are CLOSED, and the database is anchored. Inform the people affected.")
+    print("Never raise their caps again: the amount spent on them is unknown.")
 
 
 def _described(loss: Loss) -> str:

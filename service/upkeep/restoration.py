@@ -1,9 +1,9 @@
-"""Going on with a database that is not the newest one, because the newest one is lost.
+"""Recovery with a database that is not the newest one, because the newest one is lost.
 
-What was released since the backup was released, and no database knows what it cost. What can still
-be promised: before the loss, spending was within the cap. So nothing more may be spent on the
-populations concerned. Their unfinished releases end, because their journals are behind and resuming
-them would draw noise twice; their caps fall to what is spent; and the result is anchored.
+Releases made after the backup are out, and their cost is unknown. It is only known that spending was
+within the cap before the loss. So nothing more may be spent on the affected populations.
+Their unfinished releases end, because their journals are behind and resuming them would draw noise
+twice; their caps are lowered to what is spent; and the result is anchored.
 """
 
 from dataclasses import dataclass
@@ -22,19 +22,19 @@ from service.data.ledger.errors import AnchorMissing
 
 @dataclass(frozen=True)
 class Loss:
-    """A population that this database knows less, or something else, about than was anchored."""
+    """A population whose ledger here is behind, or differs from, the anchored one."""
 
     population_id: UUID
     anchored_entries: int
     entries: int
-    """How many entries this database has; none, if it does not know the population."""
+    """Number of entries in this database; 0 if it does not contain the population."""
 
 
 def find_losses(context: Context) -> list[Loss]:
-    """The populations whose anchored entry this database lacks; AnchorMissing if none was kept."""
+    """The populations whose anchored entry is missing here; AnchorMissing if there is no anchor."""
     known = context.anchor_store.read()
     if known is None:
-        raise AnchorMissing("there is no anchor, so nothing tells how new the database must be")
+        raise AnchorMissing("there is no anchor to compare the database with")
     anchored = unseal(known.document, context.signing_key.public_key())
     with context.transaction() as work:
         heads = {head.population_id: head.seq for head in read_heads(work.session.connection())}
@@ -46,17 +46,17 @@ def find_losses(context: Context) -> list[Loss]:
 
 
 def close_population(session: Session, population_id: UUID) -> None:
-    """Let nothing more be spent on a population. LeaseHeld while a worker is on a release of it."""
+    """Stop all spending on a population. LeaseHeld while a worker runs one of its releases."""
     for release_id in ledger.open_reservations(session, population_id):
         ledger.close_unclaimed(session, release_id)
         progress.finish(session, release_id, "cancelled")
     spent = ledger.account(session, population_id).spent_units
-    # A cap is positive: one unit is 1e-12 rho, which no release can do anything with.
+    # A cap must be positive: one unit, 1e-12 rho, is too small for any release.
     ledger.set_cap(session, population_id, cap_units=max(spent, 1))
 
 
 def replace_anchor(context: Context, key: Ed25519PrivateKey) -> None:
-    """Anchor this database whatever was anchored before: the caller must have dealt with that."""
+    """Anchor this database, whatever was anchored before; the caller must handle any losses first."""
     with context.engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ANCHOR_LOCK})
         known = context.anchor_store.read()

@@ -1,4 +1,4 @@
-"""Replacing the keys of an installation, with all its parts stopped."""
+"""Replace the keys of an installation while all its processes are stopped."""
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy.orm import Session
@@ -13,7 +13,7 @@ from service.upkeep.restoration import replace_anchor
 
 
 class MasterKeyRotation(Settings):
-    """The settings, whose master key is the old one, and the key that follows it."""
+    """The settings, with the old master key, and the new master key."""
 
     new_master_key: Key
     """Will wrap the data keys of all datasets: 32 random bytes in base64."""
@@ -25,7 +25,7 @@ class MasterKeyRotation(Settings):
 
 
 class SigningKeyRotation(Settings):
-    """The settings, whose signing key is the old one, and the key that follows it."""
+    """The settings, with the old signing key, and the new signing key."""
 
     new_signing_key: Key
     """Will sign certificates and the anchor: 32 random bytes in base64."""
@@ -37,10 +37,10 @@ class SigningKeyRotation(Settings):
 
 
 def rewrap_data_keys(session: Session, *, old: bytes, new: bytes) -> int:
-    """Wrap every data key by the new master key, all or none; returns how many datasets had one.
+    """Wrap every data key with the new master key, all or none; returns the number of datasets' keys.
 
-    A data key that the new one opens already is left as it is: so a part that was forgotten when
-    all were stopped, and wrapped by the old key once more, is mended by a second call.
+    A data key that is already wrapped with the new key is skipped. So if a process was left running
+    and wrapped another key with the old one, call this again.
     """
     known = session.get(MasterKeyCheck, NO_DATASET, with_for_update=True)
     if known is not None:
@@ -52,7 +52,7 @@ def rewrap_data_keys(session: Session, *, old: bytes, new: bytes) -> int:
 
 
 def _rewrap(holder: DatasetRow | MasterKeyCheck, *, old: bytes, new: bytes) -> bool:
-    """Wrap one data key by the new master key; False if it was already."""
+    """Wrap one data key with the new master key; False if it was already."""
     assert holder.wrapped_key is not None
     try:
         data_key = unwrap_key(holder.wrapped_key, holder.id, master_key=old)
@@ -64,6 +64,6 @@ def _rewrap(holder: DatasetRow | MasterKeyCheck, *, old: bytes, new: bytes) -> b
 
 
 def sign_anchor_anew(context: Context, new: bytes) -> None:
-    """Sign the anchor by a new key, after the database was found to be the one it is about."""
+    """Sign the anchor with a new key, after checking the database against it."""
     context.check_anchor()
     replace_anchor(context, Ed25519PrivateKey.from_private_bytes(new))

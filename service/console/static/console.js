@@ -125,7 +125,7 @@ function uploading(form) {
     request.open("POST", target(form));
     request.setRequestHeader("Accept", PROBLEM);
     request.upload.onprogress = (each) => { if (each.lengthComputable) bar.value = (100 * each.loaded) / each.total; };
-    request.onerror = () => refuse("The upload broke off; try again.");
+    request.onerror = () => refuse("The upload was interrupted; try again.");
     request.onload = () => {
       if (request.status < 400) return location.reload();
       try { refuse(JSON.parse(request.responseText).detail); } catch { refuse("The upload failed; try again."); }

@@ -7,7 +7,7 @@ from pydantic_core import from_json
 from sqlalchemy import URL, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DisconnectionError
 
-# A client that vanished inside a transaction may hold an account's lock; the server ends it.
+# A client that disappears inside a transaction may hold an account's lock; the server ends it.
 _IDLE_IN_TRANSACTION = "-c idle_in_transaction_session_timeout=60s"
 
 
@@ -16,7 +16,7 @@ def open_engine(url: str | URL, *, pool_size: int = 5) -> Engine:
     engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
         pool_size=pool_size,
-        # The connection that was used last: its statements are prepared and in the caches.
+        # Reuse the connection used last: its statements are prepared and cached.
         pool_use_lifo=True,
         hide_parameters=True,
         # A page of releases holds a hundred documents; json.loads takes several times as long.
@@ -28,9 +28,9 @@ def open_engine(url: str | URL, *, pool_size: int = 5) -> Engine:
 
 
 def _refuse_closed(connection: Any, _record: object, _proxy: object) -> None:
-    """Replace a connection that the server has closed, at the cost of a system call.
+    """Replace a connection that the server has closed; the check costs one system call.
 
-    Postgres says nothing on an idle connection, except that it ends it.
+    Postgres sends nothing on an idle connection, except when it closes it.
     """
     poller = select.poll()
     poller.register(connection.fileno(), select.POLLIN)

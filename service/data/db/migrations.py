@@ -1,4 +1,4 @@
-"""Bringing a database to the newest schema."""
+"""Migration of a database to the newest schema."""
 
 from pathlib import Path
 

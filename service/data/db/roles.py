@@ -9,16 +9,16 @@ APP_ROLE = "scrim_app"
 
 
 def enable_app_login(url: str | URL, *, password: str) -> URL:
-    """Let the application's role log in with `password`; returns its address of the database.
+    """Let the application's role log in with `password`; returns the database URL of that role.
 
-    Its grants come with the migrations, which also create the role. `url` is the owner's.
+    The migrations create the role and its grants. `url` is the owner's.
     """
     engine = open_engine(url)
     try:
         with engine.begin() as connection:
             driver = connection.connection.driver_connection
             assert driver is not None
-            # Hashed here: the server, and so its log, never sees the password itself.
+            # Hashed here, so the plain password never reaches the server or its log.
             secret = driver.pgconn.encrypt_password(
                 password.encode(), APP_ROLE.encode(), b"scram-sha-256"
             ).decode()

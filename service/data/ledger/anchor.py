@@ -1,8 +1,8 @@
 """The anchor: the head of every account's chain, signed and kept outside the database.
 
-A restored backup has a sound chain but an old head, and would silently give budget back. The
+A restored backup has a valid chain but an old head, and would silently give budget back. The
 anchor is written after the database's commit, so the database may be ahead of it, never behind.
-What was committed after the last anchor is not protected yet: write it before anything is released.
+Entries committed after the last anchor are not protected: advance the anchor before a release.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, text
 from service.data.ledger.anchor_store import Anchored, AnchorStore
 from service.data.ledger.errors import AnchorForged, AnchorMissing, DatabaseBehind
 
-# Whoever writes the anchor holds this lock, so that writers rarely get in each other's way.
+# A writer of the anchor holds this lock, so that writers rarely conflict.
 ANCHOR_LOCK = 0x5C21_3A12
 
 _HEADS = text("""
@@ -54,7 +54,7 @@ def read_heads(connection: Connection) -> tuple[ChainHead, ...]:
 
 
 def seal(heads: tuple[ChainHead, ...], key: Ed25519PrivateKey) -> bytes:
-    """The signed document that anchors `heads`."""
+    """Build the signed document that anchors `heads`."""
     digest = _digest(heads)
     document = {
         "heads": [[str(head.population_id), head.seq, head.hash.hex()] for head in heads],
@@ -65,7 +65,7 @@ def seal(heads: tuple[ChainHead, ...], key: Ed25519PrivateKey) -> bytes:
 
 
 def unseal(document: bytes, key: Ed25519PublicKey) -> tuple[ChainHead, ...]:
-    """The heads in a document that `key` signed; AnchorForged otherwise."""
+    """Return the heads in a document that `key` signed; AnchorForged otherwise."""
     try:
         content: dict[str, Any] = json.loads(document)
         heads = tuple(
@@ -74,7 +74,7 @@ def unseal(document: bytes, key: Ed25519PublicKey) -> tuple[ChainHead, ...]:
         )
         key.verify(bytes.fromhex(content["signature"]), _digest(heads))
     except (InvalidSignature, ValueError, KeyError, TypeError) as error:
-        raise AnchorForged("the anchor is not one that this service signed") from error
+        raise AnchorForged("the anchor was not signed by this service") from error
     return heads
 
 
@@ -83,7 +83,7 @@ def check_anchor(engine: Engine, store: AnchorStore, *, key: Ed25519PublicKey) -
 
     Without an anchor only a ledger without accounts passes; anchor it before the first account.
     """
-    # First the anchor, then the database, which can only be newer.
+    # Read the anchor before the database, so that the database can only be newer.
     known = store.read()
     with engine.connect() as connection:
         _check(connection, known, key)
@@ -124,7 +124,7 @@ def _check(connection: Connection, known: Anchored | None, key: Ed25519PublicKey
 
 
 def _digest(heads: tuple[ChainHead, ...]) -> bytes:
-    """One digest over all heads; it names its purpose, so a signature serves no other."""
+    """One digest over all heads; it includes its purpose, so the signature is valid for no other."""
     digest = hashlib.sha256(b"scrim-anchor-1\n")
     for head in heads:
         digest.update(f"{head.population_id} {head.seq} {head.hash.hex()}\n".encode())

@@ -1,7 +1,7 @@
 """Where the anchor is kept: in a file, or as an object in S3, behind one interface.
 
-Writers hold a lock of the database. A writer that was cut off from the database has lost that lock
-without knowing, and may come late: so a document is replaced only if it is still the one that the
+Writers hold a lock of the database. A writer that is disconnected from the database loses that lock
+without notice and may write late. So a document is replaced only if it is still the one that the
 writer has read, and the anchor never goes back.
 """
 
@@ -23,13 +23,13 @@ from obstore.store import ObjectStore, S3Store
 
 from service.data.ledger.errors import AnchorMoved, AnchorUnreachable
 
-# Somebody waits for the answer, and a job that could not anchor is tried again anyway.
+# Few retries: a caller waits for the answer, and a job that could not anchor is retried anyway.
 _PATIENCE = timedelta(seconds=10)
 
 
 @dataclass(frozen=True)
 class Anchored:
-    """A document as it was found."""
+    """A stored document and its version."""
 
     document: bytes
     version: str
@@ -42,9 +42,9 @@ class AnchorStore(Protocol):
         """The document, or None if there is none yet."""
 
     def replace(self, known: Anchored | None, document: bytes) -> None:
-        """Put `document` in the place of `known`, all or nothing, and return when it is safe.
+        """Replace `known` by `document` atomically, and return when it is on stable storage.
 
-        AnchorMoved if the stored one is not `known` any more; None: there must be none yet.
+        AnchorMoved if the stored document is no longer `known`; None: there must be none yet.
         """
 
 
@@ -75,7 +75,7 @@ class FileAnchorStore:
         return Anchored(document, hashlib.sha256(document).hexdigest())
 
     def replace(self, known: Anchored | None, document: bytes) -> None:
-        """Compare and write while no other process does."""
+        """Compare and write under a file lock."""
         with _exclusive(self._path.with_name(f".{self._path.name}.lock")):
             if self.read() != known:
                 raise AnchorMoved("another process has written the anchor meanwhile")
@@ -113,7 +113,7 @@ class ObjectAnchorStore:
             return Anchored(bytes(found.bytes()), found.meta["e_tag"] or "")
 
     def replace(self, known: Anchored | None, document: bytes) -> None:
-        """Put the object on a condition that the object store checks, so concurrent writers are safe."""
+        """Write the object conditionally; the object store checks, so concurrent writers are safe."""
         with _reached():
             try:
                 obstore.put(
@@ -128,7 +128,7 @@ class ObjectAnchorStore:
 
 @contextmanager
 def _reached() -> Iterator[None]:
-    """Tell failures of the object store apart from what it refuses."""
+    """Turn failures of the object store into AnchorUnreachable."""
     try:
         yield
     except (BaseError, OSError) as error:
@@ -137,7 +137,7 @@ def _reached() -> Iterator[None]:
 
 @contextmanager
 def _exclusive(path: Path) -> Iterator[None]:
-    """Hold a lock file; the kernel releases it however we die."""
+    """Hold a lock file; the kernel releases it when the process ends, however it ends."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,7 +1,7 @@
-"""Checking the audit: every hash is recomputed, and every balance is derived from the entries.
+"""Verification of the audit: recompute every hash, and derive every balance from the entries.
 
-The entries alone say what each account, reservation and operation must look like. One pass replays
-them and compares, so an edit anywhere in the ledger shows, not only one in the audit itself.
+The entries alone determine each account, reservation and operation. One pass replays them and
+compares, so it detects an edit anywhere in the ledger, not only in the audit itself.
 """
 
 import hashlib
@@ -19,11 +19,11 @@ from service.data.ledger.records import LedgerAccount
 from service.data.ledger.repository import account as read_account
 
 GENESIS = bytes(32)
-"""What the first entry of an account names as its predecessor."""
+"""The previous hash of an account's first entry."""
 
 _BATCH = 1000
 
-# Digests of outcomes are taken by the database: they can be large, and only rows are in doubt.
+# The database computes the digests of outcomes, which can be large.
 _CHAINED_ENTRIES = text("""
     SELECT a.seq, a.at, a.kind, a.release_id, a.operation, a.units, a.payload::text AS payload,
            a.previous_hash, a.hash,
@@ -45,12 +45,12 @@ _RESERVATIONS = text("""
 
 
 class _ChainError(Exception):
-    """The first thing that is not as the entries say."""
+    """The first difference from the entries."""
 
 
 @dataclass(frozen=True)
 class ChainReport:
-    """What the check found. `entries` and `head` cover what was sound."""
+    """The result of the check. `entries` and `head` cover the valid part."""
 
     entries: int
     head: bytes
@@ -58,13 +58,13 @@ class ChainReport:
 
     @property
     def ok(self) -> bool:
-        """Whether everything is as it was written."""
+        """Whether nothing was changed."""
         return self.fault is None
 
 
 @dataclass
 class _Replayed:
-    """A reservation, as the entries tell it."""
+    """A reservation, as derived from the entries."""
 
     amount_units: int
     dataset_hash: str
@@ -80,7 +80,7 @@ class _Replayed:
 
 @dataclass
 class _Replay:
-    """An account, as the entries tell it."""
+    """An account, as derived from the entries."""
 
     population_id: UUID
     entries: int = 0
@@ -156,8 +156,8 @@ class _Replay:
 def verify_chain(engine: Engine, population_id: UUID) -> ChainReport:
     """Recompute the chain of a population and everything that follows from it.
 
-    Runs in its own snapshot, so that jobs may go on meanwhile. Whoever can rewrite all of the
-    database can also rewrite the chain: the anchor is what finds that.
+    Runs in its own snapshot, so that jobs can continue. An attacker who can rewrite the whole
+    database can also rewrite the chain: only the anchor detects that.
     """
     snapshot = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     with snapshot.connect() as connection:
@@ -211,7 +211,7 @@ def _entry_hash(population_id: UUID, entry: Row[Any]) -> bytes:
 
 
 def _stands(entry: Row[Any], digest: str) -> bool:
-    """Whether the operation of an entry is still there, as it was."""
+    """Whether the operation of an entry still exists, unchanged."""
     is_whole = entry.price_units == entry.units and entry.values_hash is not None
     return is_whole and _operation_digest(entry) == digest
 

@@ -1,14 +1,14 @@
-"""What the ledger refuses.
+"""Errors of the ledger.
 
     LedgerError
     ├── BudgetExhausted      SC001  the account or the reservation does not cover the amount
-    ├── StaleLease           SC002  another worker took over, or the service closed the release
+    ├── StaleLease           SC002  another worker took over, or the service closed the reservation
     ├── LeaseHeld            SC009  a worker holds the lease
-    ├── Conflict             SC003  the same id with other arguments
+    ├── LedgerConflict       SC003  the same id with other arguments
     ├── OutOfOrder           SC004  an earlier operation is missing
     │   └── AlreadyCommitted SC008  the journal holds this operation
     ├── Closed               SC005  the reservation accepts nothing more
-    ├── NotFound             SC006  no such account or reservation
+    ├── UnknownEntry         SC006  no such account or reservation
     ├── InvalidAmount        SC007  not a positive, finite amount
     └── AnchorError                 the database cannot be trusted to be the newest one
         ├── AnchorMissing           there are accounts, but nothing was anchored
@@ -20,7 +20,7 @@
 A refusal by the database aborts its transaction; the unit of work rolls it back.
 """
 
-# The names say what was refused.
+# The names say what was refused, without the suffix Error.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ from sqlalchemy.exc import DBAPIError
 
 
 class LedgerError(Exception):
-    """The ledger refused."""
+    """Base class of the ledger's errors."""
 
 
 class BudgetExhausted(LedgerError):

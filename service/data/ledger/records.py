@@ -25,13 +25,13 @@ class LedgerAccount:
 
     @property
     def left_units(self) -> int:
-        """What a new reservation may still take."""
+        """The amount available for a new reservation."""
         return self.cap_units - self.spent_units - self.reserved_units
 
 
 @dataclass(frozen=True)
 class Reservation:
-    """What one release may spend, and who works on it. Epoch 0: not claimed yet."""
+    """The budget of one release, and its lease. Epoch 0: not claimed yet."""
 
     release_id: UUID
     account: UUID
@@ -61,7 +61,7 @@ class LedgerOperation:
 class AuditEntry:
     """One change of a balance.
 
-    Units: the cap, the amount, the price, or the rest that a closing gave back or a reopening reserved.
+    `units` is the cap, the amount, the price, or the rest that closing returned or reopening reserved.
     """
 
     seq: int
@@ -73,4 +73,4 @@ class AuditEntry:
     previous_hash: bytes
     hash: bytes
     digest: str | None = None
-    """Of an operation and its outcome, in hexadecimal."""
+    """Digest of an operation and its outcome, in hexadecimal."""

@@ -1,7 +1,7 @@
 """The ledger's functions, typed. Nothing here commits: the unit of work does.
 
 Every writer locks the account first and then the reservation, so a transaction should write to the
-ledger of one population only, and stay short: it holds up that population's other jobs.
+ledger of one population only, and stay short: it blocks that population's other jobs.
 """
 
 import json
@@ -28,8 +28,8 @@ Executor = Connection | Session
 
 _LARGEST_BIGINT = 2**63 - 1
 
-# One statement, so that the balance and the entries are of one moment.
-# Charges of a job that was under way count as reserved: how many there were would tell how fast it is.
+# One statement, so that the balance and the entries are from the same moment.
+# Charges of a running job count as reserved: their number would reveal the job's speed.
 _ACCOUNT_AT = """
     WITH later AS MATERIALIZED (
         SELECT seq, kind, release_id, units, payload FROM ledger.audit
@@ -72,7 +72,7 @@ def open_account(
     cap_units: int,
     delta_units: int,
 ) -> LedgerAccount:
-    """Open the account of a population. A second one is a Conflict."""
+    """Open the account of a population. LedgerConflict if it exists already."""
     row = _call(
         executor,
         f"SELECT {_columns(LedgerAccount)} FROM ledger.open_account("
@@ -110,7 +110,7 @@ def reserve(
 ) -> Reservation:
     """Set budget aside for a release: BudgetExhausted if the account does not cover it.
 
-    Asked again with the same arguments it returns the same reservation; with others: Conflict.
+    A repeated call with the same arguments returns the same reservation; with others: LedgerConflict.
     """
     row = _call(
         executor,
@@ -126,7 +126,7 @@ def reserve(
 
 
 def claim(executor: Executor, release_id: UUID, *, holder: str, lease_seconds: float) -> int:
-    """Take the lease and return its epoch; LeaseHeld while another one is live."""
+    """Take the lease and return its epoch; LeaseHeld while another lease is active."""
     epoch: int = _scalar(
         executor,
         "SELECT ledger.claim(:release_id, :holder, :lease_seconds)",
@@ -153,9 +153,9 @@ def heartbeat(executor: Executor, release_id: UUID, *, epoch: int, lease_seconds
 def commit_operation(
     executor: Executor, release_id: UUID, *, epoch: int, operation: LedgerOperation
 ) -> None:
-    """Charge an operation and keep its outcome. Use the outcome only after the commit returned.
+    """Charge an operation and store its outcome. Use the outcome only after the commit has returned.
 
-    If the commit's answer was lost, read the journal: AlreadyCommitted says it holds the operation.
+    If the result of the commit was lost, read the journal: AlreadyCommitted means it holds the operation.
     """
     _call(
         executor,
@@ -179,7 +179,7 @@ def journal(executor: Executor, release_id: UUID) -> list[LedgerOperation]:
 
 
 def finish(executor: Executor, release_id: UUID, *, epoch: int) -> int:
-    """End the job: returns the units given back to the account, 0 if that was done before."""
+    """End the job: returns the units given back to the account, 0 if it had ended before."""
     released: int = _scalar(
         executor,
         "SELECT ledger.finish(:release_id, :epoch)",
@@ -190,7 +190,7 @@ def finish(executor: Executor, release_id: UUID, *, epoch: int) -> int:
 
 
 def close_unclaimed(executor: Executor, release_id: UUID) -> int:
-    """As `finish`, for the service: LeaseHeld while a worker is on it."""
+    """As `finish`, for the service: LeaseHeld while a worker holds the lease."""
     released: int = _scalar(
         executor, "SELECT ledger.close_unclaimed(:release_id)", release_id=release_id
     )
@@ -198,9 +198,9 @@ def close_unclaimed(executor: Executor, release_id: UUID) -> int:
 
 
 def reopen(executor: Executor, release_id: UUID) -> int:
-    """Open a closed reservation again: returns the unspent rest, which is reserved once more.
+    """Reopen a closed reservation: returns the unspent rest, which is reserved again.
 
-    BudgetExhausted if the account does not cover it; Conflict if the reservation is open.
+    BudgetExhausted if the account does not cover it; LedgerConflict if the reservation is open.
     """
     reserved: int = _scalar(executor, "SELECT ledger.reopen(:release_id)", release_id=release_id)
     return reserved
@@ -219,11 +219,11 @@ def account(executor: Executor, population_id: UUID) -> LedgerAccount:
 
 
 def account_at(executor: Executor, population_id: UUID, at: datetime) -> LedgerAccount:
-    """The balance of a population before that moment, from the entries since then.
+    """The balance of a population just before `at`.
 
-    Takes the later entries back from the present balance, so it reads those alone, however long the
-    chain is. Before the account was opened: its first cap, and nothing spent or reserved. What a job
-    had spent that was under way at that moment counts as reserved.
+    Undoes the later entries on the present balance, so it reads only those, however long the chain
+    is. Before the account was opened: its first cap, and nothing spent or reserved. Charges of jobs
+    that were running at that moment count as reserved.
     """
     row = _call(executor, _ACCOUNT_AT, population_id=population_id, at=at).one_or_none()
     if row is None:
@@ -277,7 +277,7 @@ def entries(
 
 
 def _whole(units: int) -> int:
-    """Refuse what the database would have to round or could not hold."""
+    """Refuse amounts that the database would round or could not store."""
     if type(units) is not int or abs(units) > _LARGEST_BIGINT:
         raise InvalidAmount("amounts are whole numbers of 64 bits")
     return units

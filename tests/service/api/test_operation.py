@@ -233,7 +233,7 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("SCRIM_ANCHOR_URL", "s3://vault/scrim/anchor.json")
     assert Settings().anchor_location == "s3://vault/scrim/anchor.json"
     monkeypatch.setenv("SCRIM_ANCHOR_URL", "s3://vault/")
-    with pytest.raises(ValidationError, match="name the anchor itself"):
+    with pytest.raises(ValidationError, match="address of the anchor object"):
         Settings()
     monkeypatch.delenv("SCRIM_ANCHOR_URL")
     assert settings.master_key.get_secret_value() not in repr(settings)

@@ -148,7 +148,7 @@ class TestCap:
         with installation.started() as api:
             population = api.population()
             dataset = api.ready_dataset(population)
-            assert "was 1 rho, and is 0.15 rho" in operator.call(
+            assert "was 1 rho and is now 0.15 rho" in operator.call(
                 installation, "set-cap", population, "--rho", "0.15"
             )
             assert api.budget(population)["rho_cap"] == 0.15
@@ -176,7 +176,7 @@ class TestCap:
         with installation.started() as api:
             population = api.population()
             wanted = ("set-cap", population, "--rho", "2")
-            assert "higher than the one promised" in operator.refused(installation, *wanted)
+            assert "higher than the present one" in operator.refused(installation, *wanted)
             assert api.budget(population)["rho_cap"] == 1.0
             operator.call(installation, *wanted, "--raise")
             assert api.budget(population)["rho_cap"] == 2.0
