@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 
 from service.data.db.engine import open_engine
 
-# Any fixed number will do; everyone who migrates waits for it.
+# An arbitrary fixed number; every process that migrates takes this lock.
 MIGRATION_LOCK = 0x5C21_3A11
 
 

@@ -17,7 +17,7 @@ from worker.app import open_app
 from worker.guarded import guarded
 
 RETRY_SECONDS = 1.0
-"""How long to wait for a database that does not answer before it is tried again."""
+"""Pause before connecting again to a database that does not answer."""
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
         _refuse_wrong_master_key(settings, log)
     except WrongMasterKey as refusal:
         sys.exit(f"{type(refusal).__name__}: {refusal}")
-    # Before the pool's processes are forked: they share the way to the guard.
+    # Before the pool's processes are forked: they share the pipe to the guard.
     with guarded(queues, log) as guard, open_app(settings, log, guard) as app:
         app.worker_main(
             [
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _refuse_wrong_master_key(settings: Settings, log: FilteringBoundLogger) -> None:
-    """Check the master key; a database that does not answer is waited for, as the broker is."""
+    """Check the master key; wait for a database that does not answer, as for the broker."""
     engine = open_engine(str(settings.database_url))
     try:
         while True:
@@ -63,7 +63,7 @@ def _refuse_wrong_master_key(settings: Settings, log: FilteringBoundLogger) -> N
                 log.warning("check_failed", check="master_key", error_type=type(error).__name__)
                 time.sleep(RETRY_SECONDS)
     finally:
-        # Before processes are forked, which must not share connections.
+        # Close before the fork: processes must not share connections.
         engine.dispose()
 
 

@@ -1,7 +1,7 @@
 """The Celery application of the workers.
 
-Celery only carries messages and answers of released models: which jobs there are, who works on them and
-how they end is written in the database, so a message that is lost or comes twice does no harm.
+Celery only carries messages and answers of released models. The database records the jobs, their
+workers and their results, so a lost or repeated message does no harm.
 """
 
 import os
@@ -21,18 +21,18 @@ from worker.guarded import Guarded
 from worker.tasks import WorkerResources, register_tasks
 
 LONGEST_JOB_SECONDS = 7 * 24 * 3600
-"""Redis hands a message out again after this; the reaper is there much earlier."""
+"""Redis delivers a message again after this time; the reaper acts much earlier."""
 ANSWER_SECONDS = 60
-"""How long an answer waits for the one who asked."""
+"""How long an answer is kept for the service that asked."""
 
 
 @contextmanager
 def open_app(
     settings: Settings, log: FilteringBoundLogger, guard: Guarded | None
 ) -> Iterator[Celery]:
-    """An application with its tasks; connections are opened by the processes that run them.
+    """Build an application with its tasks; the processes that run them open the connections.
 
-    At the end those of this process are closed, which has some where the pool has no processes.
+    At the end, connections of this process are closed. It has some if the pool has no processes.
     """
     with closing(WorkerResources(settings, log, guard)) as station, _create_app(settings) as app:
         register_tasks(app, station)
@@ -49,15 +49,15 @@ def _create_app(settings: Settings) -> Celery:
         accept_content=["json"],
         task_default_queue=JOBS,
         task_acks_late=True,
-        # A job that kills its worker comes back through the reaper, which counts attempts.
+        # The reaper, which counts attempts, resends a job that killed its worker.
         task_reject_on_worker_lost=False,
         worker_prefetch_multiplier=1,
         result_expires=ANSWER_SECONDS,
         broker_transport_options={"visibility_timeout": LONGEST_JOB_SECONDS},
         broker_connection_retry_on_startup=True,
-        # None: a worker waits for its broker as long as it takes.
+        # None: a worker waits for its broker without a limit.
         broker_connection_max_retries=None,
-        # Nobody who can write to the broker may command the workers.
+        # Write access to the broker must not allow remote control of the workers.
         worker_enable_remote_control=False,
         worker_redirect_stdouts=False,
     )
@@ -71,7 +71,7 @@ def _connect_signals(log: FilteringBoundLogger) -> None:
         logs.install(log)
 
     def on_process(**_: Any) -> None:
-        # In a pool without processes the tasks run in the main one, which nobody has tied to us.
+        # In a pool without processes, tasks run in the main process, which has no parent-death signal.
         if os.getpid() != main:
             die_with_parent(signal.SIGKILL, parent=main)
 

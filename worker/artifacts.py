@@ -38,7 +38,7 @@ CSV_ESCAPING = {
     "where": "texts and column names of CSV files that begin so, apart from plain numbers",
     "undo": "drop the first of the apostrophes that stand before one of these characters",
 }
-"""What a certificate tells about the texts in CSV files."""
+"""How a certificate describes the escaping of texts in CSV files."""
 
 _ROWS_AT_ONCE = 2**16
 _PIECE_BYTES = 2**20
@@ -76,14 +76,14 @@ def write_artifacts(
 
 
 def _tables(schema: Schema, rows: Chunk) -> dict[str, tuple[Schema, Chunk]]:
-    """The released rows by name of the file; two tables, where groups of individuals were linked."""
+    """The released rows by file name; two tables if groups and individuals were linked."""
     if isinstance(schema, LinkedSchema):
         return {f"synthetic_{name}": table for name, table in unlink(rows, schema).items()}
     return {"synthetic": (schema, rows)}
 
 
 def as_one_table(schema: Schema, rows: Chunk) -> tuple[Schema, Chunk]:
-    """Released rows as one table; where they are linked, each with the number of its group."""
+    """Released rows as one table; linked rows have the number of their group."""
     if schema.key is None:
         return schema, rows
     declared, individuals = _tables(schema, rows)["synthetic_individuals"]
@@ -160,7 +160,7 @@ def _answers_as_parquet(answers: AnswerTable, folder: Path) -> Iterator[bytes]:
 
 
 def _by_way_of_a_file(write: Callable[[BinaryIO], None], folder: Path) -> Iterator[bytes]:
-    """What `write` writes, through a nameless file, because it may be larger than memory."""
+    """Yield what `write` writes, through an unnamed file, because it may be larger than memory."""
     with tempfile.TemporaryFile(dir=folder) as file:
         write(cast(BinaryIO, file))
         file.seek(0)

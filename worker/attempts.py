@@ -1,4 +1,4 @@
-"""How often a release was tried, as its events tell."""
+"""The number of attempts at a release, from its events."""
 
 from uuid import UUID
 
@@ -12,5 +12,5 @@ _ATTEMPTS = text("""
 
 
 def count_attempts(session: Session, release_id: UUID) -> int:
-    """How many workers have started on a release."""
+    """Count the workers that have started a release."""
     return int(session.scalar(_ATTEMPTS, {"id": release_id}) or 0)

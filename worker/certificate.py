@@ -1,4 +1,4 @@
-"""The certificate of a release: what was done, for whom, at what price, and what came out, signed.
+"""The certificate of a release: a signed record of its request, population, cost and files.
 
 `certificate.json` is {"certificate": {...}, "signature", "public_key", "algorithm": "ed25519"}, both
 in base64. The signature covers the canonical form of the certificate (`canonical`).
@@ -28,12 +28,12 @@ _CERTIFIED_ENTRIES = text("""
 
 
 def ledger_entries(engine: Engine, population_id: UUID, release_id: UUID) -> list[dict[str, Any]]:
-    """What the ledger recorded about a release so far; the ledger has the same `digest` of each entry.
+    """The ledger's entries about a release so far, with the same `digest` as in the ledger.
 
-    Only what was reserved and charged: where a job was interrupted and reopened tells how fast it was.
-    Numbers and hashes of entries are left out. A number tells how much other releases did meanwhile.
-    A hash covers the time of its entry and the hash before it, which another certificate may hold:
-    from the two, that time can be found by trying.
+    Only reservations and charges: entries about interruptions would reveal how fast the job was.
+    Numbers and hashes of entries are left out. A number reveals the activity of other releases.
+    A hash covers the time of its entry and the previous hash, which another certificate may contain:
+    from the two, the time can be found by trial.
     """
     parameters = {"population_id": population_id, "release_id": release_id}
     with engine.connect() as connection:
@@ -47,7 +47,7 @@ def complete(
     entries: list[dict[str, Any]],
     artifacts: Mapping[str, Written],
 ) -> dict[str, Any]:
-    """What the release says of itself, with what only the service knows."""
+    """Complete the release's own record with what only the service knows."""
     return {
         **content,
         "format": CERTIFICATE_FORMAT,
@@ -61,7 +61,7 @@ def complete(
         },
         "dataset": {
             "id": str(order.dataset_id),
-            # A dry run has seen no rows, whatever the dataset holds.
+            # A dry run has read no rows of the dataset.
             "content_hash": None if order.shelf is None else order.shelf.content_hash.hex(),
         },
         "public_dataset": None if order.public is None else _public(order.public),
@@ -75,7 +75,7 @@ def complete(
             for name, written in artifacts.items()
         },
         "csv_escaping": CSV_ESCAPING,
-        # The day alone: with the time of the request, it would tell how long the job took.
+        # Only the day: an exact time, with that of the request, would reveal how long the job took.
         "issued_at": day_of(datetime.now(UTC)).isoformat(),
     }
 

@@ -1,8 +1,8 @@
 """The rows of an ingested dataset: encrypted chunks in the storage, and a count of them.
 
-Everything of one attempt lies under a prefix of its own, named by the attempt's epoch. Each chunk
-is encrypted for its place (content, attempt, table, number), so that chunks cannot be exchanged,
-and the manifest says how many there are, so that none can be left out.
+Each attempt has a prefix of its own, named by its epoch. Each chunk is encrypted for its position
+(content, attempt, table, number), so that chunks cannot be exchanged, and the manifest records their
+number, so that none can be left out.
 """
 
 import json
@@ -25,7 +25,7 @@ _MANIFEST = "manifest"
 
 @dataclass(frozen=True)
 class ChunkStore:
-    """Where one attempt to ingest a dataset keeps its rows."""
+    """The stored rows of one attempt to ingest a dataset."""
 
     storage: Storage
     dataset_id: UUID
@@ -34,7 +34,7 @@ class ChunkStore:
     data_key: bytes
 
     def write(self, table: str, chunks: Iterable[Chunk]) -> int:
-        """Store the chunks of a table; returns how many objects they became."""
+        """Store the chunks of a table; returns the number of objects written."""
         written = 0
         for chunk in joined(chunks):
             self._put(f"{table}/{written}", chunk_to_bytes(chunk))
@@ -50,16 +50,16 @@ class ChunkStore:
         try:
             return chunk_from_bytes(self._get(f"{table}/{number}"))
         except FileNotFoundError:
-            # Without its manifest as well, the storage as a whole is away, which is an outage.
+            # If the manifest is missing too, the whole storage is unavailable, which is an outage.
             self.counts()
             raise Unreadable("a chunk of the rows is missing") from None
 
     def seal(self, counts: dict[str, int]) -> None:
-        """Write down how many chunks each table has."""
+        """Store the number of chunks of each table."""
         self._put(_MANIFEST, json.dumps(counts).encode())
 
     def counts(self) -> dict[str, int]:
-        """How many chunks each table has."""
+        """The number of chunks of each table."""
         counts: dict[str, int] = json.loads(self._get(_MANIFEST))
         return counts
 
@@ -68,7 +68,7 @@ class ChunkStore:
         self.storage.delete_all(self._prefix if table is None else f"{self._prefix}/{table}")
 
     def remove_earlier(self) -> None:
-        """Remove what earlier attempts left behind; never a later one, which may have succeeded."""
+        """Remove objects of earlier attempts; never of a later one, which may have succeeded."""
         root = f"{object_prefix(self.dataset_id)}/tables"
         for key in self.storage.keys(root):
             if int(key.removeprefix(f"{root}/").partition("/")[0]) < self.epoch:
@@ -92,20 +92,20 @@ class ChunkStore:
 
 @dataclass(frozen=True)
 class StoredChunks:
-    """The chunks of a stored table; each iteration reads and decrypts them anew."""
+    """The chunks of a stored table; each iteration reads and decrypts them again."""
 
     shelf: ChunkStore
     table: str
     count: int
 
     def __iter__(self) -> Iterator[Chunk]:
-        """One chunk after the other, so that only one is in memory."""
+        """Yield one chunk at a time, so that only one is in memory."""
         for number in range(self.count):
             yield self.shelf.read_one(self.table, number)
 
 
 def joined(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """The same rows in fewer chunks, each of about CHUNK_BYTES; empty ones disappear."""
+    """The same rows in fewer chunks, each of about CHUNK_BYTES; empty ones are dropped."""
     waiting: list[Chunk] = []
     size = 0
     for chunk in chunks:
@@ -122,12 +122,12 @@ def joined(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 
 
 def bytes_of(chunk: Chunk) -> int:
-    """How much memory the rows of a chunk take."""
+    """Size of the rows of a chunk in memory."""
     return sum(column.nbytes for column in chunk.values())
 
 
 def concatenated(chunks: list[Chunk]) -> Chunk:
-    """The rows of all the chunks, of which there is at least one."""
+    """The rows of all chunks; there must be at least one."""
     if len(chunks) == 1:
         return chunks[0]
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}

@@ -1,7 +1,7 @@
-"""Labelled points at which tests kill a worker, to see that its job survives.
+"""Labelled points at which tests kill a worker, to check that its job survives.
 
-`SCRIM_CRASH_AT` names labels, separated by commas. At each of them the first process that comes
-by kills itself, as a power cut would; a mark in `SCRIM_DATA_DIR` keeps the others alive.
+`SCRIM_CRASH_AT` is a list of labels, separated by commas. The first process that reaches a label
+kills itself, as a power cut would; a mark in `SCRIM_DATA_DIR` keeps later processes alive.
 """
 
 import os

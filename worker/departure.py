@@ -1,8 +1,8 @@
 """Leaving a release or a dataset to the next attempt, so that it does not count as lost.
 
-A start is counted in `lost_attempts` until the worker comes back. One that is killed never does. One
-that stops because of an outage takes its count off again, gives its lease up, and sets the time of
-the next attempt: later after each outage. A release that runs out of memory several times ends.
+A start is counted in `lost_attempts` until the worker reports back, so a killed worker stays counted.
+A worker that stops because of an outage subtracts its count, gives up its lease, and sets the time
+of the next attempt: later after each outage. A release that runs out of memory several times ends.
 
 A dataset has no journal to resume from, so no interruption ends its ingest. The reaper records the
 departure of a worker that was killed.
@@ -27,17 +27,17 @@ from worker.problems import not_enough_memory
 MAX_MEMORY_FAILURES = 3
 LONGEST_DELAY_SECONDS = 300.0
 _WAITS_SECONDS = (1, 2, 4, 8, 16, 32, 64, 128)
-"""Between the tries to write it down: in all about 4 minutes."""
+"""Pauses between attempts to record a departure: about 4 minutes in total."""
 
 
 def leave(context: Context, release_id: UUID, lease: Lease, *, cause: Exception) -> None:
-    """Write down that the attempt at a release is over."""
+    """Record that the attempt at a release is over."""
     log = context.log.bind(release_id=str(release_id))
     _write_down(lambda: _leave(context, release_id, lease, cause), log)
 
 
 def leave_dataset(context: Context, dataset_id: UUID, *, epoch: int) -> None:
-    """Write down that the attempt at a dataset is over."""
+    """Record that the attempt at a dataset is over."""
     log = context.log.bind(dataset_id=str(dataset_id))
 
     def write() -> None:
@@ -57,7 +57,7 @@ def postpone(dataset: DatasetRow, settings: Settings) -> None:
 
 
 def _write_down(write: Callable[[], None], log: FilteringBoundLogger) -> None:
-    """Write something down. An outage of the database is waited out for a while."""
+    """Write to the database; during an outage, retry for a while."""
     for seconds in (0, *_WAITS_SECONDS):
         time.sleep(seconds)
         try:
@@ -90,6 +90,6 @@ def _leave(context: Context, release_id: UUID, lease: Lease, cause: Exception) -
 
 
 def _pause(settings: Settings, failures: int) -> timedelta:
-    """Twice as long after each failure, up to a limit."""
+    """The pause before the next attempt: doubled after each failure, up to a limit."""
     doublings = min(30, failures - 1)
     return timedelta(seconds=min(LONGEST_DELAY_SECONDS, settings.retry_seconds * 2**doublings))

@@ -1,7 +1,7 @@
-"""A file that can be searched, for formats that are read from their end, such as Parquet.
+"""A seekable temporary file, for formats that are read from their end, such as Parquet.
 
-It has no name, so it is gone with the process, and what it holds is encrypted with a key that never
-leaves memory, so nothing of it can be read from the disk afterwards.
+It has no name, so it disappears with the process. Its content is encrypted with a key that never
+leaves memory, so it cannot be read from the disk afterwards.
 """
 
 import io
@@ -79,7 +79,7 @@ class _EncryptedFile(io.RawIOBase):
 
 @contextmanager
 def spooled(pieces: Iterable[bytes], folder: Path) -> Iterator[BinaryIO]:
-    """All the pieces, as a stream that can be searched; its space is freed at the end."""
+    """Copy all pieces to a seekable stream; its space is freed at the end."""
     with tempfile.TemporaryFile(dir=folder) as file:
         yield io.BufferedReader(_EncryptedFile(cast(BinaryIO, file), pieces), _BUFFER_BYTES)
 

@@ -1,10 +1,10 @@
-"""Why a job ends early without having failed.
+"""Reasons for which an attempt at a job ends without a failure of the job.
 
 JobStopped
-├── LeaseLost    another worker took over, or the service closed the job: say nothing, do nothing
-├── Cancelled    somebody asked for it
-├── OutOfMemory  the job needs more memory than it may use: it is resumed a few times
-└── Abandoned    something we depend on failed: the reaper has the job resumed from its journal
+├── LeaseLost    another worker took over, or the service closed the job: record nothing
+├── Cancelled    a caller asked for it
+├── OutOfMemory  the job needs more memory than it may use: it is retried a few times
+└── Abandoned    a dependency failed: the job is resumed later from its journal
 """
 
 import obstore.exceptions
@@ -16,20 +16,20 @@ from service.data.ledger.errors import AnchorError
 OUTAGES: tuple[type[Exception], ...] = (
     exc.OperationalError,
     exc.InterfaceError,
-    # It can be reached, but not be written to (after a failover), or has ended an idle session.
+    # The database is read-only (after a failover), or has ended an idle session.
     exc.InternalError,
     exc.TimeoutError,
     obstore.exceptions.BaseError,
     OSError,
     RedisError,
-    # The database is older than its anchor: nothing may be released until that is mended.
+    # The database is older than its anchor: nothing may be released until that is fixed.
     AnchorError,
 )
-"""Failures of what we depend on, not of the job: it may succeed when it is tried again."""
+"""Failures of dependencies, not of the job: a later attempt may succeed."""
 
 
 class JobStopped(Exception):
-    """The job ends here, and has not failed."""
+    """The attempt ends here; the job has not failed."""
 
 
 class LeaseLost(JobStopped):
@@ -37,7 +37,7 @@ class LeaseLost(JobStopped):
 
 
 class Cancelled(JobStopped):
-    """Somebody asked for it."""
+    """A caller asked to cancel the job."""
 
 
 class OutOfMemory(JobStopped):
@@ -45,10 +45,10 @@ class OutOfMemory(JobStopped):
 
 
 class Abandoned(JobStopped):
-    """Something we depend on failed."""
+    """A dependency failed."""
 
 
 RESUMED: tuple[type[Exception], ...] = (Abandoned, OutOfMemory, *OUTAGES)
-"""After these the reaper has the job tried again."""
+"""After these, the reaper sends the job again."""
 STOPPED: tuple[type[Exception], ...] = (LeaseLost, *RESUMED)
 """These end an attempt, and not the release."""

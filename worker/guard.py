@@ -1,10 +1,10 @@
 """`python -m worker.guard`: ends jobs from another process, in any state of the job.
 
-A job looks at requests to cancel between its steps, and one step may take minutes: a fit, a solver, a
-call of a library. The guard is a process of its own beside each worker, so no step can hold it up. It
-learns from the worker's processes which release each of them works on (lines on its standard input:
-`start PID RELEASE`, `end PID`), writes the end of the release down, and then kills the process. That is
-safe: a job can be killed at any moment, and what is written down shuts its commits out.
+A job checks for requests to cancel between its steps, and one step may take minutes: a fit, a solver,
+a call of a library. The guard is a separate process beside each worker, so no step can block it. The
+worker's processes report which release each of them runs (lines on the guard's standard input:
+`start PID RELEASE`, `end PID`). The guard records the end of the release, and then kills the process.
+That is safe: a job can be killed at any moment, and the recorded end prevents further commits.
 """
 
 import os
@@ -33,7 +33,7 @@ from worker.problems import time_limit
 
 LOOK_SECONDS = 0.5
 TERM_SECONDS = 2.0
-"""How long a job that is to be cancelled may go on, to end by itself."""
+"""Grace period in which a cancelled job may end by itself."""
 _PIPE_BYTES = 2**16
 
 _TO_CANCEL = text("""
@@ -53,14 +53,14 @@ class GuardedJob:
 
 
 class Process:
-    """A process that can be killed; never another one that got its number later."""
+    """A process that can be killed, identified so that a later process with the same id is safe."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self._handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
 
     def is_alive(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether it is still running."""
         if self._handle is not None:
             return not select.select([self._handle], [], [], 0)[0]
         try:
@@ -70,14 +70,14 @@ class Process:
         return True
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill it, as a power cut would."""
         if self._handle is None:
             os.kill(self.pid, signal.SIGKILL)
         else:
             signal.pidfd_send_signal(self._handle, signal.SIGKILL)
 
     def close(self) -> None:
-        """Give the handle back."""
+        """Close the handle."""
         if self._handle is not None:
             os.close(self._handle)
 
@@ -92,7 +92,7 @@ class JobGuard:
         self._jobs: dict[int, GuardedJob] = {}
 
     def hear(self, line: str) -> None:
-        """Take a line of a worker's process."""
+        """Process a line from one of the worker's processes."""
         word, pid, *release_id = line.split()
         self._forget(int(pid))
         if word == "start":
@@ -103,7 +103,7 @@ class JobGuard:
             self._jobs[int(pid)] = GuardedJob(UUID(release_id[0]), process, self._now())
 
     def look(self) -> None:
-        """End the jobs that are to be cancelled, or took too long."""
+        """End the jobs that are to be cancelled or have taken too long."""
         for pid in [pid for pid, job in self._jobs.items() if not job.process.is_alive()]:
             self._forget(pid)
         if not self._jobs:
@@ -127,7 +127,7 @@ class JobGuard:
         *,
         error: dict[str, Any] | None = None,
     ) -> None:
-        """Write the end down, and then kill: from then on the process can commit nothing."""
+        """Record the end, then kill the process: once the end is recorded, it can commit nothing."""
         if self._write_end(job, state, error):
             self._context.log.info("release_ended", release_id=str(job.release_id), state=state)
             with suppress(ProcessLookupError):
@@ -141,7 +141,7 @@ class JobGuard:
     def _write_end(
         self, job: GuardedJob, state: Literal["cancelled", "failed"], error: dict[str, Any] | None
     ) -> bool:
-        """False if the release has ended, or is another worker's by now."""
+        """Record the end; False if the release has ended, or another worker has taken it over."""
         with self._context.transaction() as work:
             session = work.session
             if not releases.get(session, job.release_id).dry_run:
@@ -149,7 +149,7 @@ class JobGuard:
                 if reservation.lease_holder != holder(job.process.pid):
                     return False
                 try:
-                    # A refusal would otherwise end the whole transaction.
+                    # A savepoint: a refusal would otherwise abort the whole transaction.
                     with session.begin_nested():
                         ledger.finish(session, job.release_id, epoch=reservation.lease_epoch)
                 except StaleLease:
@@ -158,7 +158,7 @@ class JobGuard:
 
 
 def watch(guard: JobGuard, context: Context, source: int) -> None:
-    """Look at a steady pace until every process of the worker has closed its end of the pipe."""
+    """Check at regular intervals until every process of the worker has closed its end of the pipe."""
     rest = b""
     with selectors.DefaultSelector() as selector:
         selector.register(source, selectors.EVENT_READ)

@@ -1,4 +1,4 @@
-"""The worker's side of its guard (worker/guard.py): starting it, and telling it about jobs."""
+"""The worker's side of its guard (worker/guard.py): start it, and report jobs to it."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ class Guarded:
 
     @contextmanager
     def job(self, release_id: UUID) -> Iterator[None]:
-        """Let the guard end this process if the release is to end, while the block runs."""
+        """While the block runs, let the guard end this process if the release must end."""
         self._tell(f"start {os.getpid()} {release_id}")
         try:
             yield
@@ -31,7 +31,7 @@ class Guarded:
             self._tell(f"end {os.getpid()}")
 
     def _tell(self, line: str) -> None:
-        # One write of less than 4 KiB: lines of several processes never mix.
+        # One write of less than 4 KiB is atomic: lines of several processes never mix.
         os.write(self.pipe, f"{line}\n".encode())
 
 
@@ -39,7 +39,7 @@ class Guarded:
 def guarded(queues: Collection[str], log: FilteringBoundLogger) -> Iterator[Guarded | None]:
     """Start a guard beside a worker of these queues, if it carries out releases; otherwise None.
 
-    If the guard dies, this process stops, to be started again.
+    If the guard dies, this process stops, so that its supervisor restarts it.
     """
     if QUEUE_OF[RUN] not in queues:
         yield None

@@ -1,9 +1,9 @@
 """From an encrypted upload to encrypted chunks of typed rows, in bounded memory.
 
-An attempt writes under its own epoch and becomes true by one fenced update; one that is interrupted
-leaves only unreadable objects, which the next one removes. Only a file that cannot be read, or a fault
-of the software, rejects a dataset; after an interruption it is tried again. The raw upload is deleted
-at the end.
+An attempt writes under its own epoch and takes effect by one fenced update. An interrupted attempt
+leaves only unreadable objects, which the next one removes. A dataset is rejected only if the file
+cannot be read, or because of an internal error; after an interruption it is tried again. The raw
+upload is deleted at the end.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ from worker.people import keep_bounded_rows, refuse_missing
 from worker.uploads import delete_uploads
 
 PARQUET_CELLS = 2**22
-"""How many cells of a Parquet file are decoded at a time."""
+"""Number of cells of a Parquet file that are decoded at a time."""
 DAMAGED_UPLOAD = "the stored upload is damaged; create another dataset and upload the file again"
 
 
@@ -50,7 +50,7 @@ class TablePlan:
     identifier: str | None = None
     max_rows: int = 1
     group_key: str | None = None
-    """The key of the group that every row must name, where owners are people in groups."""
+    """The column of the group that every row must name, if owners are people in groups."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,12 @@ class DatasetPlan:
 
     tables: list[TablePlan]
     links: TwoLevelSchema | None = None
-    """The schema by which groups and individuals become one more table, if there are such."""
+    """The schema that links groups and individuals into another table, for two-level data."""
 
 
 @dataclass(frozen=True)
 class _IngestJob:
-    """What a claimed dataset asks for."""
+    """A claimed dataset and how to ingest it."""
 
     lease: DatasetLease
     shelf: ChunkStore
@@ -73,7 +73,7 @@ class _IngestJob:
 
 
 def ingest_dataset(context: Context, dataset_id: UUID) -> None:
-    """Ingest a dataset, unless another worker does or it is done."""
+    """Ingest a dataset, unless it is done or another worker has it."""
     order = _claim(context, dataset_id)
     if order is None:
         return
@@ -112,10 +112,10 @@ def plan_dataset(schema: Schema | TwoLevelSchema, protection: Protection | None)
 
 
 def _individuals_plan(schema: TwoLevelSchema, protection: Protection | None) -> TablePlan:
-    """A group keeps as many individuals as it may have, or a person as many rows as one may own.
+    """Bound the individuals of a group, or the rows of a person, by the protected unit.
 
-    Then groups are truncated when they are linked, after that: in the other order, somebody who is
-    left out of a group could make room for another's row elsewhere, and so on.
+    If the unit is a person, groups are truncated later, when the tables are linked: in the other
+    order, a person left out of one group could make room for another person's row elsewhere.
     """
     alone, key = schema.table("individuals"), schema.individuals.group_key
     if protection is None or protection.unit != "person":
@@ -175,7 +175,7 @@ def _attempt(context: Context, order: _IngestJob, check: Callable[[], None]) -> 
 
 
 def _store(context: Context, order: _IngestJob, plan: TablePlan, check: Callable[[], None]) -> int:
-    """Store the rows of one table; returns in how many chunks."""
+    """Store the rows of one table; returns the number of chunks."""
 
     def watched() -> Iterator[Chunk]:
         for chunk in _read(context, order, plan):
@@ -213,13 +213,13 @@ def _read(context: Context, order: _IngestJob, plan: TablePlan) -> Iterator[Chun
 
 
 def _checked(pieces: Iterable[bytes], sha256: bytes) -> Iterator[bytes]:
-    """The same pieces, which must be those that the dataset's content hash was made of."""
+    """Yield the same pieces; fail at the end if their hash is not the recorded one."""
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)
         yield piece
     if digest.digest() != sha256:
-        raise Unreadable("the upload is not the one that was recorded")
+        raise Unreadable("the upload does not match its recorded hash")
 
 
 def _settle(context: Context, order: _IngestJob, reason: str | None) -> bool:

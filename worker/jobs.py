@@ -1,4 +1,4 @@
-"""What a release asks for, checked against what its budget was reserved for."""
+"""The job of a release, checked against its reservation."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ DRY_RUN_ROWS = 10_000
 
 
 class ReservedForOther(Exception):
-    """Specification, rows or people are not those that the reservation was made for."""
+    """The specification, rows or population differ from those of the reservation."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ReleaseJob:
     asked_at: datetime
     spec: ReleaseSpec
     choice: MechanismChoice | None
-    """Why it has that mechanism, where that was left to choose."""
+    """Why this mechanism was chosen, if `auto` was requested."""
     subject: Subject
     """Which of the dataset's rows are read, and how they are protected."""
     delta: float
@@ -50,9 +50,9 @@ class ReleaseJob:
     dataset_id: UUID
     dataset_name: str
     shelf: ChunkStore | None
-    """Where the rows are; a dry run has none."""
+    """The stored rows; None for a dry run."""
     public: "PublicRows | None"
-    """The public dataset that assists, if any; a dry run uses it as well."""
+    """The public dataset that it uses, if any; a dry run uses it as well."""
 
     @property
     def is_dry_run(self) -> bool:
@@ -61,12 +61,12 @@ class ReleaseJob:
 
     @property
     def seed(self) -> int:
-        """Decides which rows are drawn from the model: the same ones when a job is resumed."""
+        """The seed for drawing rows from the model, the same when a job is resumed."""
         digest = hashlib.sha256(b"scrim-rows-1\n" + self.release_id.bytes).digest()
         return int.from_bytes(digest[:6], "big")
 
     def open_table(self) -> Table:
-        """The dataset's rows, or as many drawn from its schema alone."""
+        """The dataset's rows; for a dry run, rows drawn from its schema."""
         if self.shelf is None:
             return drawn_table(self.subject.schema, seed=self.seed)
         return _stored_table(self.subject.schema, self.shelf, self.subject.table)
@@ -78,7 +78,7 @@ class ReleaseJob:
 
 @dataclass(frozen=True)
 class PublicRows:
-    """A public dataset: where its rows are, and what was declared about them."""
+    """A public dataset: its stored rows and its declaration."""
 
     dataset_id: UUID
     provenance: str
@@ -91,7 +91,7 @@ class PublicRows:
 
 
 def load_order(context: Context, release_id: UUID) -> ReleaseJob:
-    """Read what a release asks for; Cancelled if its dataset was deleted meanwhile."""
+    """Read the job of a release; Cancelled if its dataset was deleted."""
     with context.transaction() as work:
         release = releases.get(work.session, release_id)
         dataset = datasets.get(work.session, release.dataset_id)
@@ -117,7 +117,7 @@ def load_order(context: Context, release_id: UUID) -> ReleaseJob:
 
 
 def drawn_table(schema: Schema, *, seed: int) -> Table:
-    """About DRY_RUN_ROWS rows drawn uniformly from a schema; if linked, in groups of any size alike."""
+    """About DRY_RUN_ROWS rows drawn uniformly from a schema; linked rows in groups of random size."""
     rng = np.random.default_rng(seed)
     # How numbers are stored does not depend on their bins.
     binned = schema.model_copy(update={"columns": [_with_bins(c) for c in schema.columns]})
@@ -154,7 +154,7 @@ def _require_reserved(
     population: PopulationRow,
     spec: ReleaseSpec,
 ) -> None:
-    """Rows, specification, amount and people must be those that the budget was reserved for."""
+    """Require that rows, specification, amount and population are those of the reservation."""
     if dataset.state == "deleted":
         raise Cancelled
     reserved = ledger.reservation(session, release.id)
@@ -186,7 +186,7 @@ def _open_shelf(context: Context, dataset: DatasetRow) -> ChunkStore:
     return ChunkStore(
         storage=context.storage,
         dataset_id=dataset.id,
-        # The attempt that settled the dataset; nobody claims it after that.
+        # The attempt that settled the dataset; it cannot be claimed after that.
         epoch=dataset.lease_epoch,
         content_hash=dataset.content_hash,
         data_key=unwrap_key(dataset.wrapped_key, dataset.id, master_key=master_key),

@@ -17,10 +17,10 @@ _STORED = np.dtype("<i8")
 
 
 class LedgerJournal:
-    """What one lease may commit for its release. Implements `synth.journal.Journal`.
+    """The journal of a release under one lease. Implements `synth.journal.Journal`.
 
-    If a commit's answer is lost, nobody here knows whether it happened. The attempt is given up,
-    its outcome is never used, and the next one reads from the ledger what is true.
+    If the result of a commit is lost, the worker cannot tell whether it happened. It abandons the
+    attempt and never uses the outcome; the next attempt reads the truth from the ledger.
     """
 
     def __init__(self, engine: Engine, release_id: UUID, *, epoch: int) -> None:

@@ -1,9 +1,9 @@
-"""Leases: who works on what. Each renews itself in a thread of its own, and fences its holder.
+"""Leases of workers on jobs. Each is renewed in a thread of its own, and fences its holder.
 
 release   the ledger's lease, with a rising epoch: a stale one commits nothing
 dataset   the lease columns of its row, likewise
 dry run   a lock of a database session. Nothing is charged, and the first to finish wins, so
-          two dry runs at once would do no harm; the lock only saves the work
+          two dry runs at once would do no harm; the lock only avoids the extra work
 """
 
 import hashlib
@@ -33,7 +33,7 @@ _WAITED_OUT: tuple[type[Exception], ...] = (*OUTAGES, MemoryError)
 
 _EPOCH = text("SELECT lease_epoch FROM ledger.reservation WHERE release_id = :id")
 _TRY_LOCK = text("SELECT pg_try_advisory_lock(:key)")
-# Only looked at: whoever tried the lock would for a moment keep a worker from it.
+# Read only: trying to take the lock would briefly keep a worker from taking it.
 _LOCKED = text("""
     SELECT EXISTS (
         SELECT FROM pg_locks
@@ -44,19 +44,19 @@ _LOCKED = text("""
 
 
 class Lease(Protocol):
-    """The right to work on something."""
+    """The right to work on a job."""
 
     def renew(self) -> bool:
-        """Keep it. False: it was taken over or withdrawn."""
+        """Renew it. False: it was taken over or withdrawn."""
 
     def require(self, session: Session) -> None:
         """Raise LeaseLost if another worker holds the lease."""
 
     def let_go(self, session: Session) -> bool:
-        """Leave the job to the next worker, in this transaction. False: it is another's already."""
+        """Leave the job to the next worker, in this transaction. False: another worker has it already."""
 
     def end(self, session: Session) -> None:
-        """Give it up with the end of the job, in the same transaction; or raise LeaseLost."""
+        """Give it up in the transaction that ends the job; or raise LeaseLost."""
 
 
 def holder(process: int) -> str:
@@ -75,7 +75,7 @@ class ReleaseLease:
 
     @classmethod
     def claim(cls, session: Session, release_id: UUID, *, engine: Engine, seconds: float) -> Self:
-        """Take the lease; LeaseHeld while another one is live, Closed if the job is over."""
+        """Take the lease; LeaseHeld while another is active, Closed if the job is over."""
         epoch = ledger.claim(session, release_id, holder=holder(os.getpid()), lease_seconds=seconds)
         return cls(engine, release_id, epoch, seconds)
 
@@ -92,13 +92,13 @@ class ReleaseLease:
             raise LeaseLost
 
     def let_go(self, session: Session) -> bool:
-        """Let the lease run out at once."""
+        """Let the lease expire at once."""
         return ledger.heartbeat(
             session, self.release_id, epoch=self.epoch, lease_seconds=_AT_ONCE_SECONDS
         )
 
     def end(self, session: Session) -> None:
-        """Close the reservation: what was not spent goes back."""
+        """Close the reservation: the unspent budget is returned."""
         try:
             ledger.finish(session, self.release_id, epoch=self.epoch)
         except StaleLease as error:
@@ -142,12 +142,12 @@ class DryRunLease:
 
     @staticmethod
     def is_held(session: Session, release_id: UUID) -> bool:
-        """Whether a worker is on it at this moment."""
+        """Whether a worker holds the lock at this moment."""
         high, low = divmod(_lock_key(release_id) % 2**64, 2**32)
         return bool(session.scalar(_LOCKED, {"high": high, "low": low}))
 
     def renew(self) -> bool:
-        """Whether the connection still lives."""
+        """Whether the connection is still open."""
         try:
             self.connection.execute(text("SELECT 1"))
         except OUTAGES:
@@ -155,7 +155,7 @@ class DryRunLease:
         return True
 
     def require(self, session: Session) -> None:
-        """Two dry runs at once would do no harm."""
+        """Do nothing: two dry runs at once would do no harm."""
 
     def let_go(self, session: Session) -> bool:
         """The lock goes with its connection."""
@@ -166,10 +166,10 @@ class DryRunLease:
 
 
 class Ticker:
-    """Does something at a steady pace, in a thread of its own, until it answers False.
+    """Calls an action at regular intervals, in a thread of its own, until it returns False.
 
-    An outage is waited out, and so is a moment without memory: a process that cannot reach the
-    database can commit nothing either.
+    It continues after an outage or a lack of memory: a process that cannot reach the database
+    cannot commit anything either.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Ticker:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the action answered False."""
+        """Whether the action returned False."""
         return self._ended.is_set()
 
     def __enter__(self) -> Self:
@@ -220,7 +220,7 @@ class Ticker:
 def kept(
     renew: Callable[[], bool], *, seconds: float, log: FilteringBoundLogger
 ) -> Iterator[Callable[[], None]]:
-    """Renew a lease while the block runs; yields a check that raises LeaseLost once it is gone."""
+    """Renew a lease while the block runs; yields a check that raises LeaseLost once it is lost."""
     with Ticker(renew, seconds=seconds / BEATS_PER_LEASE, log=log) as ticker:
 
         def check() -> None:

@@ -1,11 +1,11 @@
-"""What killed processes left in the storage: objects that no row of the database refers to.
+"""Objects that killed processes left in the storage: no row of the database refers to them.
 
-An object is written before the row that names it, so every object is without a row for a moment,
-and only one that stayed so for long is a leftover. None of these names is ever used again, so what
-is a leftover once cannot become live while it is deleted.
+An object is written before the row that names it, so every object is without a row for a moment.
+Only an old object without a row is a leftover. None of these names is ever used again, so a
+leftover cannot come into use while it is deleted.
 
-Artifacts are left alone: they are named by their content, so a job that is resumed may be writing
-the very object that an earlier attempt left behind.
+Artifacts are left alone: they are named by their content, so a resumed job may be writing the same
+object that an earlier attempt left behind.
 """
 
 import re
@@ -27,7 +27,7 @@ _TABLE_KEY = re.compile(rf"{DATASETS}/([0-9a-f-]{{36}})/tables/(\d+)/.+")
 
 def delete_leftovers(context: Context, *, older_than: float) -> int:
     """Delete leftover objects that are older than the given age in seconds; return their number."""
-    # A database that was restored does not know what is live.
+    # A restored database does not list all objects in use.
     context.check_anchor()
     storage, before = context.storage, datetime.now(UTC) - timedelta(seconds=older_than)
     deleted = storage.delete_unfinished(before=before)
@@ -49,13 +49,13 @@ def _old_keys(context: Context, before: datetime, *prefixes: str) -> list[str]:
 def _dead_keys(context: Context, before: datetime) -> list[str]:
     """Old objects of datasets that are neither a recorded upload nor part of the current rows."""
     old = _old_keys(context, before, DATASETS)
-    # Read after the listing: whatever became live meanwhile has its row by now.
+    # Read after the listing: an object that came into use meanwhile has its row by now.
     with context.transaction() as work:
         datasets = {row.id: row for row in work.session.execute(_DATASETS)}
         uploads = set(work.session.scalars(_UPLOADS))
 
     def is_dead(key: str) -> bool:
-        # Datasets are never forgotten, so objects of an unknown one are somebody else's.
+        # Rows of datasets are never deleted, so objects of an unknown dataset are not ours.
         if found := _UPLOAD_KEY.fullmatch(key):
             return UUID(found[1]) in datasets and key not in uploads
         if found := _TABLE_KEY.fullmatch(key):

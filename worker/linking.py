@@ -20,7 +20,7 @@ from worker.crash import crash_at
 from worker.people import OwnersShare, choice_of_rows
 
 BYTES_AT_ONCE = 2**27
-"""Linked rows that are made at once; making them takes some three times as much."""
+"""Bytes of linked rows that are built at once; building them takes about three times that memory."""
 
 
 def store_linked(
@@ -48,24 +48,24 @@ def store_linked(
 
 
 def _linked_bytes(schema: TwoLevelSchema, stored: Iterable[Chunk]) -> int:
-    """No less than the rows take while they are linked: a linked row has the columns of both."""
+    """Upper bound on the memory of the linked rows: a linked row has the columns of both tables."""
     rows = sum(len(next(iter(chunk.values()))) for chunk in stored)
     return rows * sum(codec_of(column).dtype.itemsize for column in schema.linked.columns)
 
 
 def _whole(schema: Schema, parts: Iterable[Chunk]) -> Chunk:
-    """All rows in one chunk, which may have none."""
+    """All rows in one chunk, which may be empty."""
     nobody = {column.name: np.empty(0, codec_of(column).dtype) for column in schema.columns}
     return concatenated([nobody, *parts])
 
 
 def _cut(rows: Chunk, key: str) -> Iterator[Chunk]:
-    """The same rows in chunks of about the usual size, never cutting a group in two."""
+    """The same rows in chunks of about the usual size, without splitting a group."""
     starts = starts_of_groups(rows[key])
     length = len(rows[key])
-    # No fewer than make a chunk, so that it is not joined with the next one.
+    # At least a full chunk, so that it is not joined with the next one.
     least = chunks.STORED_CHUNK_BYTES * length // max(1, bytes_of(rows)) + 1
-    # For each wanted cut the first group that starts there or later; several may find the same.
+    # For each desired cut, the first group that starts there or later; cuts may coincide.
     found = np.searchsorted(starts, np.arange(least, length, least))
     ends = np.append(starts, length)[found]
     for start, end in pairwise(np.unique([0, *ends, length]).tolist()):

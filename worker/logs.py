@@ -1,4 +1,4 @@
-"""What libraries log: where they did, never what, since their messages may hold anything."""
+"""Logs of libraries: only the place of each record, since messages may contain anything."""
 
 import logging
 
@@ -6,7 +6,7 @@ from structlog.typing import FilteringBoundLogger
 
 
 class PlaceOnly(logging.Handler):
-    """Passes on a record's place and the type of its exception, and drops its message."""
+    """Logs a record's place and the type of its exception, and drops its message."""
 
     def __init__(self, log: FilteringBoundLogger) -> None:
         super().__init__(logging.WARNING)
@@ -29,5 +29,5 @@ def install(log: FilteringBoundLogger) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
-    # For loggers that pass nothing on and have no handler of their own, as Celery's pool has.
+    # For loggers that do not propagate and have no handler of their own, such as Celery's pool.
     logging.lastResort = handler

@@ -1,4 +1,4 @@
-"""How much memory a job may use, and how one that ran out of it is recognised."""
+"""The memory limit of a job, and detection of a job that ran out of memory."""
 
 import sys
 from collections.abc import Iterator
@@ -6,20 +6,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HEADROOM_BYTES = 2**28
-"""What libraries allocate at their first use: stacks of threads, buffers, compiled code."""
+"""Memory that libraries allocate at their first use: thread stacks, buffers, compiled code."""
 
 _STATUS = Path("/proc/self/status")
-# What torch says when it cannot allocate on the CPU; there is no exception of its own for that.
+# Torch's message when it cannot allocate on the CPU; it has no exception class for that.
 _TORCH_REFUSAL = "can't allocate memory"
 
 
 @contextmanager
 def limited_memory(limit_bytes: int | None) -> Iterator[None]:
-    """Let this process allocate that much more memory, and some headroom, while the block runs.
+    """Limit the memory that this process may allocate while the block runs: `limit_bytes` and headroom.
 
     Beyond it, allocations fail in this process alone. The limit counts private writable memory
-    (RLIMIT_DATA), not address space, of which torch maps far more than it uses. There is no such
-    limit elsewhere than on Linux.
+    (RLIMIT_DATA), not address space, of which torch maps far more than it uses. On
+    systems other than Linux there is no limit.
     """
     if limit_bytes is None or sys.platform != "linux":
         yield
@@ -38,13 +38,13 @@ def limited_memory(limit_bytes: int | None) -> Iterator[None]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out: that of the process, or that of a device."""
+    """Whether the process or a device ran out of memory."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     return isinstance(error, RuntimeError) and _TORCH_REFUSAL in str(error)
 
 
 def _private_bytes() -> int:
-    """What counts against the limit already."""
+    """Memory that already counts against the limit."""
     (line,) = (each for each in _STATUS.read_text().splitlines() if each.startswith("VmData:"))
     return int(line.split()[1]) * 1024

@@ -17,7 +17,7 @@ MODELS_KEPT = 4
 
 
 class ModelCache:
-    """The models that were asked lately, by the hash of their content."""
+    """Recently used models, by the hash of their content."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -30,7 +30,7 @@ class ModelCache:
         return [dict(zip(ANSWER_COLUMNS, line, strict=True)) for line in answers.lines()]
 
     def sample(self, release_id: UUID, rows: int) -> str:
-        """Fresh rows as CSV, others at every call; individuals with their groups, if there are such."""
+        """New random rows as CSV; individuals with their groups, for two-level data."""
         model = self._model(release_id)
         drawn = model.sample(rows, seed=secrets.randbits(48))
         return b"".join(rows_as_csv(*as_one_table(model.schema, drawn))).decode()

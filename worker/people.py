@@ -1,7 +1,7 @@
 """Limit the rows of each owner, for tables that do not fit into memory.
 
-The rows are stored once as they come, then read share by share, where a share holds all rows of
-some owners. Which rows of an owner are kept depends on that owner's rows and a secret alone.
+The rows are first stored in their original order, then read share by share. A share holds all rows
+of some owners. Which rows of an owner are kept depends only on that owner's rows and a secret.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from synth.table import Chunk, Table, TableError, limit_rows
 from worker.chunks import ChunkStore
 
 OWNERS_AT_ONCE = 2**23
-"""Rows whose owners are compared at once; each takes some fifty bytes."""
+"""Rows whose owners are compared at once; each takes about 50 bytes."""
 
 
 def keep_bounded_rows(
@@ -30,7 +30,7 @@ def keep_bounded_rows(
     group: str | None = None,
     check: Callable[[], None],
 ) -> int:
-    """Store the chosen rows of a table; returns in how many chunks. Refuses rows without owner."""
+    """Store the chosen rows of a table; returns the number of chunks. Refuses rows without owner."""
     staged = f"{name}-staged"
     rows = 0
 
@@ -61,10 +61,10 @@ def choice_of_rows(shelf: ChunkStore) -> bytes:
 
 
 def refuse_missing(chunk: Chunk, identifier: str) -> None:
-    """Refuse rows that do not tell whose they are."""
+    """Refuse rows without an owner."""
     if not _words(chunk, identifier).any(axis=1).all():
         raise TableError(
-            f"column {identifier!r} is empty in some rows; every row must tell whose it is"
+            f"column {identifier!r} is empty in some rows; every row must name its owner"
         )
 
 
@@ -81,7 +81,7 @@ class OwnersShare:
     def __iter__(self) -> Iterator[Chunk]:
         for chunk in self.chunks:
             self.check()
-            # The second word: the first one is divided further by whoever compares the owners.
+            # The second word: the comparison of owners divides by the first one.
             mask = _words(chunk, self.identifier)[:, 1] % np.uint64(self.shares) == self.share
             yield {name: column[mask] for name, column in chunk.items()}
 

@@ -1,4 +1,4 @@
-"""Why a release failed, as everybody may read it."""
+"""Problems of failed releases, as shown to all callers."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ _RESUMABLE = (
 
 
 def problem(kind: str, detail: str) -> dict[str, Any]:
-    """A problem, named as in the service's answers; it never holds a value of a row."""
+    """Build a problem in the service's format; it never contains a value of a row."""
     return {"type": f"/problems/{kind}", "detail": detail}
 
 
@@ -20,7 +20,7 @@ def gave_up(attempts: int) -> dict[str, Any]:
 
 
 def not_enough_memory(limit_bytes: int | None) -> dict[str, Any]:
-    """The job ran out of memory, again and again."""
+    """The job ran out of memory repeatedly."""
     limit = "" if limit_bytes is None else f" ({limit_bytes / 2**20:,.0f} MiB for each job)"
     detail = f"this release needs more memory than its workers have{limit}; {_RESUMABLE}, once there is more"
     return problem("not-enough-memory", detail)

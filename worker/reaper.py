@@ -1,9 +1,9 @@
 """`python -m worker.reaper`: finds jobs without a worker, and resumes or ends them.
 
-It sends messages again that were lost or whose worker died, ends those that were cancelled or
-have outlived too many workers, closes reservations of releases that are over, and deletes uploads
-that an ingest left behind, and now and then whatever else killed processes left in the storage. The
-database decides everything, so several may run at once.
+It resends messages that were lost or whose worker died, ends releases that were cancelled or have
+lost too many workers, closes reservations of releases that are over, deletes uploads that an ingest
+left behind and, less often, other leftovers of killed processes in the storage. All decisions are
+made in the database, so several reapers may run at once.
 """
 
 import math
@@ -67,20 +67,20 @@ _SETTLED_WITH_UPLOADS = text("""
 
 
 class ReaperSettings(Settings):
-    """How patient the reaper is."""
+    """The reaper's intervals and limits."""
 
     reaper_seconds: Annotated[float, Field(gt=0)] = 5.0
-    """How often it looks."""
+    """Interval between two sweeps."""
     resend_seconds: Annotated[float, Field(gt=0)] = 30.0
-    """How long a message may stay without an answer before it is sent again."""
+    """How long to wait for a worker before a message is sent again."""
     max_attempts: Annotated[int, Field(ge=1)] = 10
-    """How many workers a release may lose before it is given up. Outages do not count."""
+    """Number of workers that a release may lose before it fails. Outages do not count."""
     leftover_seconds: Annotated[float, Field(gt=0)] = DAY_SECONDS
-    """How long an object that nothing refers to may stay before it counts as left behind."""
+    """Age after which an object that no row refers to counts as a leftover."""
 
 
 class Reaper:
-    """One look after the other; it remembers only when it rang and searched for leftovers."""
+    """Sweeps repeatedly; it keeps only the times of its last messages and searches."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Reaper:
         self._searched_at = -math.inf
 
     def sweep(self) -> None:
-        """Look after everything once. What fails is logged, and tried again at the next look."""
+        """Run all steps once. A failure is logged, and retried at the next sweep."""
         for step in (
             self._postpone_lost_ingests,
             self._rescue,
@@ -114,7 +114,7 @@ class Reaper:
                 )
 
     def _postpone_lost_ingests(self) -> None:
-        """Set the next attempt at datasets whose worker died, which it could not do itself."""
+        """Schedule the next attempt at datasets whose worker died."""
         with self._context.transaction() as work:
             for dataset in ingest.lock_lost(work.session, limit=AT_ONCE):
                 postpone(dataset, self._context.settings)
@@ -129,9 +129,9 @@ class Reaper:
             ]
             datasets = ingest.waiting(work.session, limit=AT_ONCE)
         releases = [row for row in releases if not self._end_release(row)]
-        # Workers do not resume a release before its message was sent. As for the others: where each has
-        # a message in its queue, the workers are busy and no message was lost. A message too many does
-        # no harm, but they must not pile up.
+        # Workers do not resume a release before its message was sent. For other releases: if each has a
+        # message in its queue, the workers are busy and no message was lost. An extra message does no
+        # harm, but messages must not accumulate.
         task_queue = self._context.task_queue
         interrupted = [row for row in releases if row.is_interrupted]
         others = [row for row in releases if not row.is_interrupted]
@@ -143,7 +143,7 @@ class Reaper:
                 self._ring_for_dataset(dataset_id)
 
     def _end_release(self, row: Row[Any]) -> bool:
-        """End a release that was cancelled, or tried too often; False if it should go on."""
+        """End a release that was cancelled or tried too often; False if it should continue."""
         if not row.cancel_requested and row.lost_attempts < self._max_attempts:
             return False
         try:
@@ -167,7 +167,7 @@ class Reaper:
     def _ring_for_release(self, release_id: UUID) -> None:
         parameters = {"id": release_id, "seconds": self._resend_seconds}
         with self._context.transaction() as work:
-            # Of several reapers, the one that moves the time sends.
+            # Of several reapers, only the one that updates the time sends.
             if not work.session.connection().execute(_RING, parameters).rowcount:
                 return
             work.after_commit(lambda: self._context.task_queue.send(RUN, str(release_id)))
@@ -212,14 +212,14 @@ class Reaper:
 
 
 def watch(sweep: Callable[[], None], *, seconds: float, stopping: threading.Event) -> None:
-    """Sweep at a steady pace until asked to stop."""
+    """Sweep at regular intervals until asked to stop."""
     while not stopping.is_set():
         sweep()
         stopping.wait(seconds)
 
 
 def main() -> None:
-    """Reap until asked to stop."""
+    """Run the reaper until asked to stop."""
     stopping = threading.Event()
 
     def stop(_number: int, _frame: FrameType | None) -> None:

@@ -1,7 +1,7 @@
-"""Carrying out a release: claim it, run it from its journal, store its files, and say how it ended.
+"""Carry out a release: claim it, run it from its journal, store its files, and record how it ended.
 
-Whatever happens in between, the ledger is the truth: a lease that was lost ends a job in silence, an
-outage leaves it to be resumed, and everything else ends it in one transaction that its epoch fences.
+The ledger is the source of truth. A lost lease ends an attempt without any record, an outage leaves
+the job to be resumed, and everything else ends it in one transaction that its epoch fences.
 """
 
 import uuid
@@ -44,7 +44,7 @@ FinalState = Literal["succeeded", "failed", "cancelled"]
 
 @dataclass(frozen=True)
 class _Attempt:
-    """One worker's try at a release."""
+    """One worker's attempt at a release."""
 
     context: Context
     release_id: UUID
@@ -64,10 +64,10 @@ class _Ending:
 
 
 def run_release(context: Context, release_id: UUID) -> bool:
-    """Carry out a release. False: there was nothing to do, another worker has it or it is over."""
+    """Carry out a release. False: nothing to do, because another worker has it or it is over."""
     log = context.log.bind(release_id=str(release_id))
     try:
-        # First of all: a database that is older than its anchor would charge budget twice.
+        # First: a database that is older than its anchor would spend the same budget again.
         context.check_anchor()
         with _claimed(context, release_id, log) as attempt:
             if attempt is None:
@@ -85,7 +85,7 @@ def run_release(context: Context, release_id: UUID) -> bool:
 def _claimed(
     context: Context, release_id: UUID, log: FilteringBoundLogger
 ) -> Iterator[_Attempt | None]:
-    """The right to try, or None if there is nothing to do."""
+    """The claimed attempt, or None if there is nothing to do."""
     with context.transaction() as work:
         is_dry_run = releases.get(work.session, release_id).dry_run
     if not is_dry_run:
@@ -120,7 +120,7 @@ def _claim_reserved(
 
 
 def _started(context: Context, release_id: UUID, claim: Callable[[Session], Lease]) -> bool:
-    """Claim a release and say that it runs, in one transaction; or close it if it is over."""
+    """Claim a release and record that it runs, in one transaction; or close it if it is over."""
     with context.transaction() as work:
         session = work.session
         lease = claim(session)
@@ -158,7 +158,7 @@ def _carry_out(attempt: _Attempt) -> None:
         except Cancelled:
             ending = _Ending("cancelled")
         except PublicDataTooFar as error:
-            # The message holds a noisy value. It is anchored before anyone can see it, too.
+            # The message contains a noisy value, so anchor before anyone can see it.
             attempt.context.advance_anchor()
             ending = _Ending("failed", error=problem("public-data-too-far", str(error)))
         except SpecError as error:
@@ -179,14 +179,14 @@ def _carry_out(attempt: _Attempt) -> None:
 
 
 def _compute(attempt: _Attempt, check: Callable[[], None]) -> _Ending:
-    """Run the mechanism and store what came out."""
+    """Run the mechanism and store its results."""
     context = attempt.context
     order = load_order(context, attempt.release_id)
     reporter = Reporter(context, attempt.release_id, attempt.lease, check)
     with reporter.ticking():
         release = _run_where_it_fits(attempt, order, reporter)
         reporter.check()
-        # What was spent is anchored before anybody can see what it bought.
+        # Anchor the spending before anyone can see the results.
         context.advance_anchor()
         crash_at("before-artifacts")
         artifacts = write_artifacts(
@@ -237,7 +237,7 @@ def _run(
 
 
 def _about(context: Context, order: ReleaseJob, artifacts: Mapping[str, Written]) -> report.About:
-    """What the report says of the release beside what came out."""
+    """What the report shows about the release besides its results."""
     return report.About(
         release_id=str(order.release_id),
         dataset=order.dataset_name,
@@ -260,9 +260,9 @@ def _about(context: Context, order: ReleaseJob, artifacts: Mapping[str, Written]
 
 
 def _end(attempt: _Attempt, ending: _Ending) -> FinalState:
-    """Say how the job ended and give back what it did not spend, all or nothing.
+    """Record how the job ended and return its unspent budget, atomically.
 
-    Locks the ledger first, then the release, as everybody does. A request to cancel that came
+    Locks the ledger first, then the release, as all code does. A request to cancel that arrived
     before this transaction is honoured.
     """
     release_id = attempt.release_id
@@ -294,7 +294,7 @@ def _record(session: Session, release_id: UUID, ending: _Ending) -> None:
 
 
 def _anchor_the_end(attempt: _Attempt) -> None:
-    """Anchor the closing as well. If that fails the next anchor covers it: nothing depends on it."""
+    """Anchor the closing as well. If that fails, the next anchor covers it: nothing depends on it."""
     try:
         attempt.context.advance_anchor()
     except OUTAGES as error:
@@ -302,11 +302,11 @@ def _anchor_the_end(attempt: _Attempt) -> None:
 
 
 def _cannot_resume(error: JournalMismatch, log: FilteringBoundLogger) -> dict[str, Any]:
-    """Other software, or another machine's arithmetic, came to other questions or other rows."""
+    """The problem of a replay that differs from the journal: other software or another machine."""
     log.error("release_failed", error_type=type(error).__name__, trace=trace_of(error))
     return problem(
         "cannot-resume",
-        "this release was interrupted, and the worker that resumed it came to other questions or "
+        "this release was interrupted, and the worker that resumed it computed other queries or "
         "other rows than its journal holds; what it spent stays spent, the rest was given back",
     )
 
@@ -323,7 +323,7 @@ def _damaged(error: Unreadable, log: FilteringBoundLogger) -> dict[str, Any]:
 
 
 def _internal(error: Exception, log: FilteringBoundLogger) -> dict[str, Any]:
-    """Log where an error came from, and describe it to everybody by a reference to the log."""
+    """Log where an error came from, and return a problem that refers to the log."""
     reference = uuid.uuid4().hex
     log.error(
         "release_failed",

@@ -1,7 +1,7 @@
-"""What the world learns of a running job: rounds and spent budget, at a pace of its own.
+"""Progress reports of a running job: rounds and spent budget, at fixed intervals.
 
-How long a round takes depends on the rows (the exact selection does), so progress is not told when
-a round ends, but by a clock that ticks whatever the job does.
+How long a round takes depends on the rows (the exact selection does), so progress is not reported
+when a round ends, but by a clock that is independent of the job.
 """
 
 import threading
@@ -21,7 +21,7 @@ TELL_SECONDS = 1.0
 
 
 class Reporter:
-    """Takes progress from the job, tells it to the database, and stops the job when asked to."""
+    """Takes progress from the job, writes it to the database, and stops the job when asked to."""
 
     def __init__(
         self, context: Context, release_id: UUID, lease: Lease, check: Callable[[], None]
@@ -36,15 +36,15 @@ class Reporter:
 
     @property
     def newest(self) -> JobProgress | None:
-        """The last thing the job said."""
+        """The latest progress of the job."""
         return self._newest
 
     def ticking(self) -> Ticker:
-        """A thread that tells what is new, as a context."""
+        """A context in which a thread writes new progress."""
         return Ticker(self._tell, seconds=TELL_SECONDS, log=self._context.log)
 
     def __call__(self, progress: JobProgress) -> None:
-        """Hear from the job; raises if it must stop."""
+        """Take progress from the job; raises if it must stop."""
         self._newest = progress
         self.check()
 
@@ -55,7 +55,7 @@ class Reporter:
             raise Cancelled
 
     def _tell(self) -> bool:
-        """One tick; False once the job is to be cancelled, or is another worker's."""
+        """One tick; False once the job is to be cancelled or was taken over."""
         newest = self._newest
         try:
             with self._context.transaction() as work:

@@ -1,4 +1,4 @@
-"""The tasks, by the names that the service sends. Thin: torch is imported when one of them runs."""
+"""The tasks, by the names that the service sends. Torch is imported only when a task runs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class CouldNotAnswer(Exception):
-    """What the service learns of a failed question: that it failed. The log tells why."""
+    """A question failed. The service gets no details; the log has them."""
 
 
 class WorkerResources:
-    """What the tasks of one process share, opened by the first of them: never before a fork."""
+    """Resources that the tasks of one process share, opened by the first task: never before a fork."""
 
     def __init__(
         self, settings: Settings, log: FilteringBoundLogger, guard: Guarded | None
@@ -36,7 +36,7 @@ class WorkerResources:
         self._held = ExitStack()
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close all resources."""
         self._held.close()
 
     @cached_property
@@ -53,7 +53,7 @@ class WorkerResources:
 
 
 def register_tasks(app: Celery, station: WorkerResources) -> None:
-    """Make the tasks known to the application: releases only where a guard can end them."""
+    """Register the tasks with the application; releases only if a guard can end them."""
     job = _registrar(app, ignore_result=True)
     question = _registrar(app, ignore_result=False)
     if (guard := station.guard) is not None:
@@ -62,7 +62,7 @@ def register_tasks(app: Celery, station: WorkerResources) -> None:
         def run_release(_release_id: str) -> None:
             from worker.turns import take_turn
 
-            # The id says who rang. Which release is next is decided now, not when it was queued.
+            # The id only says which release sent the message. The next release is chosen now.
             with _logged(station.log, RUN):
                 take_turn(station.context, guard)
 
@@ -94,11 +94,11 @@ def _registrar(
 
 @contextmanager
 def _logged(log: FilteringBoundLogger, task: str) -> Iterator[None]:
-    """Log an error by its type and place, and swallow it: Celery would write its message down."""
+    """Log an error by its type and place, and swallow it: Celery would log its message."""
     try:
         yield
     except ArtifactDamaged:
-        # Logged where it was found; the service answers with the same problem.
+        # Already logged; the service responds with the same problem.
         raise
     except Exception as error:
         log.error("task_failed", task=task, error_type=type(error).__name__, trace=trace_of(error))

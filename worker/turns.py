@@ -3,8 +3,8 @@
 A message in the broker means that there is work; the release is chosen here, when a worker is free.
 Curators (the keys that asked) take turns, and so do the populations of one curator, so a long queue
 of one curator delays another by one release. A release waits if it is queued, or if its worker died
-and the reaper has sent its message again since. The reaper gives up what was tried too often. The
-lease decides who gets a release: workers that choose the same one at once do no harm.
+and the reaper has sent its message again since. The reaper ends releases that were tried too
+often. The lease decides who gets a release: workers may choose the same one without harm.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ _NEXT = text("""
 
 
 def take_turn(context: Context, guard: Guarded) -> None:
-    """Carry out the release whose turn it is, if one waits, watched by the guard."""
+    """Carry out the release whose turn it is, if one waits, under the guard."""
     tried: list[UUID] = []
     try:
         while (release_id := _next(context, tried)) is not None:
@@ -70,7 +70,7 @@ def take_turn(context: Context, guard: Guarded) -> None:
                     return
             tried.append(release_id)
     except OUTAGES as error:
-        # The reaper sends again for what still waits.
+        # The reaper resends messages of releases that still wait.
         context.log.warning(
             "turn_abandoned", error_type=type(error).__name__, trace=trace_of(error)
         )
@@ -84,9 +84,9 @@ def _next(context: Context, tried: Sequence[UUID]) -> UUID | None:
 def next_release(session: Session, *, tried: Sequence[UUID] = ()) -> UUID | None:
     """The waiting release whose turn it is, apart from those that were tried.
 
-    First the curator with the fewest releases under way, then the one whose last turn is the
-    longest ago. Of that curator's releases: real ones before dry runs, interrupted ones before
-    queued ones, then the population with the fewest under way and the oldest turn, then the oldest.
+    First the curator with the fewest running releases, then the one whose last turn is the longest
+    ago. Of that curator's releases: real ones before dry runs, interrupted ones before queued ones,
+    then the population with the fewest running releases and the oldest turn, then the oldest.
     """
     running = session.scalars(_RUNNING_DRY_RUNS).all()
     held = [each for each in running if DryRunLease.is_held(session, each)]

@@ -1,7 +1,7 @@
-"""The report of a release: one HTML page for people, made of what is released and nothing else.
+"""The report of a release: one HTML page for people, built only from released information.
 
 It is a function of the release's specification, its journal, its rows and the ledger up to the
-reservation, so a job that is resumed writes the same bytes. It needs no script and no other file.
+reservation, so a resumed job writes the same bytes. It needs no script and no other file.
 """
 
 from worker.report.about import About, ReleasedFile

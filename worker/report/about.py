@@ -1,4 +1,4 @@
-"""What a report says of a release beside what the release itself holds."""
+"""What a report shows about a release besides its content."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class ReleasedFile:
 
 @dataclass(frozen=True)
 class About:
-    """Names, people, money and files. Nothing in it depends on when or how often a job ran."""
+    """Names, population, budget and files. Nothing in it depends on when or how often a job ran."""
 
     release_id: str
     dataset: str
@@ -32,9 +32,9 @@ class About:
     delta: float
     files: Sequence[ReleasedFile]
     balance: Balance | None
-    """The population's account before the day of the release; a dry run touches none."""
+    """The population's account before the day of the release; None for a dry run."""
     provenance: str | None = None
-    """Where the public data that assisted come from, if any did."""
+    """The declared source of the public data, if any was used."""
     choice: MechanismChoice | None = None
-    """Why it has that mechanism, where that was left to choose."""
+    """Why this mechanism was chosen, if `auto` was requested."""
     is_dry_run: bool = False

@@ -1,8 +1,8 @@
 """What a population had spent at the midnight (UTC) before a release reserved its budget.
 
-Everyone could see that balance on that day. The present one, or the one at the reservation, would
-tell what other releases did meanwhile. It follows from entries of the ledger that never change, so a
-report that is written again says the same.
+Every caller could see that balance on that day. The present one, or the one at the reservation, would
+reveal the spending of other releases. It follows from entries of the ledger that never change, so a
+report that is written again is the same.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Balance:
     """An account before a release, in units of 1e-12 rho."""
 
     cap: int
-    """The cap that held when the release reserved its budget."""
+    """The cap in force when the release reserved its budget."""
     spent: int
     """What was spent at the midnight before."""
 

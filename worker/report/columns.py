@@ -14,13 +14,13 @@ from synth.table import Chunk, Table
 from synth.table.linking import groups_in
 
 MAX_CHARTS = 60
-"""More than that many columns are not shown: the page must stay readable."""
+"""Maximum number of columns shown: the page must stay readable."""
 MAX_CATEGORIES = 10
 MAX_BINS = 24
 INTERVALS = 20
-"""Into how many intervals a number is cut whose own bins are none, or too many."""
+"""Number of intervals for a numeric column without bins, or with too many."""
 PAIR_ROWS = 100_000
-"""Dependence is computed on at most that many rows, evenly spaced."""
+"""Maximum number of rows, evenly spaced, on which dependence is computed."""
 CHARTED_AT_ONCE = 2**18
 
 Bars = NDArray[np.uint8]
@@ -37,27 +37,27 @@ class Distribution:
     ends: tuple[str, str] | None
     """The declared bounds of numbers."""
     missing: float | None
-    """The share of missing values; none where the column may not miss any."""
+    """The share of missing values; None if the column is not nullable."""
     note: str
     is_gathered: bool
-    """Whether the last bar stands for all categories that have none of their own."""
+    """Whether the last bar stands for all remaining categories."""
     bars: Bars
     """The bar of some of the rows, evenly spaced."""
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """How closely two columns of the released rows go together."""
+    """The dependence between two columns of the released rows."""
 
     first: int
     second: int
     strength: float
-    """Cramér's V: 0 for independent columns, 1 where one column decides the other."""
+    """Cramér's V: 0 for independent columns, 1 if one column determines the other."""
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """How the values of a column are gathered into bars; missing values have the last one."""
+    """How the values of a column are grouped into bars; missing values have the last one."""
 
     labels: list[str]
     note: str
@@ -99,7 +99,7 @@ def cramers_v(first: Bars, second: Bars) -> float:
     phi = float(((table - expected) ** 2 / expected).sum()) / number
     bias = (rows - 1) * (columns - 1) / (number - 1)
     levels = min(k - (k - 1) ** 2 / (number - 1) for k in (rows, columns))
-    if levels <= 1:  # about as many levels as rows: nothing can be said
+    if levels <= 1:  # about as many levels as rows: the statistic is undefined
         return 0.0
     return min(1.0, math.sqrt(max(0.0, phi - bias) / (levels - 1)))
 
@@ -141,7 +141,7 @@ def _numbers(column: Attribute, schema: Schema, values: NDArray[Any]) -> Iterato
 
 
 def _categories(column: CategoricalColumn, codes: NDArray[Any]) -> _Cells:
-    """Each category for itself, or the commonest ones and the others together."""
+    """One bar per category, or the most common ones and one bar for the others."""
     labels, missing = list(column.labels), len(column.labels)
     place = np.arange(missing + 1)
     note = ""
@@ -158,7 +158,7 @@ def _categories(column: CategoricalColumn, codes: NDArray[Any]) -> _Cells:
 
 
 def _intervals(column: Number) -> _Cells:
-    """The declared bins where they are few, single numbers where these are few, or equal intervals."""
+    """The declared bins if they are few, single numbers if these are few, else equal intervals."""
     edges, note = _edges(column)
     labels = [f"[{a}, {b})" for a, b in pairwise(map(_written, edges))]
     labels[-1] = labels[-1][:-1] + "]"

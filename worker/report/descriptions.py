@@ -1,4 +1,4 @@
-"""A release in words: what was asked, how it was computed, and who is protected."""
+"""A release in words: its queries, its mechanism, and who is protected."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from scrim.spec.workload import (
 from worker.report.texts import counted, shortened, whole
 
 NAMED = 8
-"""How many sets of columns are named before the others are only counted."""
+"""Number of sets of columns that are named; the others are only counted."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def asked(items: Sequence[WorkloadItem], schema: Schema) -> list[Asked]:
 
 
 def item_in_words(item: WorkloadItem) -> str:
-    """What an item asks for."""
+    """Describe an item of the workload."""
     match item:
         case Marginals():
             return _marginals(item)
@@ -124,7 +124,7 @@ def _named(sets: Sequence[Sequence[str]]) -> str:
 
 
 def parameters(mechanism: MechanismSpec) -> list[Parameter]:
-    """What was set, and what it means."""
+    """The parameters of a mechanism, with their descriptions."""
     return [
         Parameter(name, _value(getattr(mechanism, name)), _first_sentence(field.description))
         for name, field in type(mechanism).model_fields.items()
@@ -156,7 +156,7 @@ def _first_sentence(text: str | None) -> str:
 
 @dataclass(frozen=True)
 class People:
-    """Who is protected, in words that fit into sentences."""
+    """The protected unit, in phrases for use in sentences."""
 
     one: str
     """Such as `one person`."""

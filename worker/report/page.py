@@ -31,7 +31,7 @@ from worker.report.residuals import EDGES, Residuals, columns_of, measured_pairs
 
 _FOLDER = Path(__file__).parent
 STRONGEST = 15
-"""How many pairs of columns are listed by name."""
+"""Number of pairs of columns that are listed by name."""
 _PURPOSES = {
     "rows": "counting the rows",
     "select": "choosing what to measure",
@@ -84,7 +84,7 @@ def render(release: FinishedRelease, about: About) -> bytes:
 
 @cache
 def _environment() -> Environment:
-    """Everything that is written is escaped, and seen; a name that is missing is an error."""
+    """Build the template environment: values are escaped and visible; a missing name is an error."""
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
@@ -173,11 +173,11 @@ def _account(about: About, spent: int) -> _Account | None:
 
 @dataclass(frozen=True)
 class _Rows:
-    """What is shown of the released rows."""
+    """The charts and tables of the released rows."""
 
     number: int
     groups: int | None
-    """How many groups the rows are in, where they are linked."""
+    """Number of groups of the rows, if they are linked."""
     columns: int
     charts: list[tuple[Distribution, Markup]]
     heat_map: Markup | None
@@ -249,7 +249,7 @@ def _heat_map(
 
 @dataclass(frozen=True)
 class _Answers:
-    """How many answers there are, and how noisy, where that is known."""
+    """The number of answers, and their standard errors if known."""
 
     number: int
     errors: list[tuple[str, float, float]] | None
@@ -291,14 +291,14 @@ def _fit(release: FinishedRelease) -> _Fit | None:
 
 @dataclass(frozen=True)
 class _Caveats:
-    """What depends on the release in the list of things not to conclude."""
+    """The values of this release in the section "What not to conclude"."""
 
     small: float | None
-    """Counts below it may be nothing but noise, in rows."""
+    """Counts below this number of rows may be only noise."""
     unasked: list[str]
-    """Columns that no measurement tells anything about."""
+    """Columns that no measurement covers."""
     binned: list[str]
-    """Columns of numbers that the model knows only by their bins."""
+    """Numeric columns that the model represents only by their bins."""
 
 
 def _caveats(release: FinishedRelease) -> _Caveats:

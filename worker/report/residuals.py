@@ -1,7 +1,7 @@
-"""What was measured against what the model answers, in units of the noise.
+"""Differences between measurements and the model's answers, in units of the noise.
 
 Both sides are released: the measurements carry their noise, and the model was fitted to them. The
-difference is no error of the model: the truth itself would differ by about one unit of noise.
+difference is not the model's error: the true values would differ by about one unit of noise too.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from synth.models.released import ReleasedModel
 from synth.queries import ConjunctionQueries, QueryBlock, QuerySet, Single
 
 SHOWN = 10
-"""How many of the worst are listed."""
+"""Number of the worst residuals that are listed."""
 EDGES = np.arange(-4.0, 4.25, 0.5)
-"""Where the bars of the plot begin and end; what is beyond has a bar on either side."""
+"""The edges of the bars of the plot; values beyond have a bar on either side."""
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class MeasuredResiduals:
 
     @property
     def root_mean_square(self) -> float:
-        """About 1 for the truth."""
+        """Root mean square of the residuals; about 1 for the true values."""
         return float(self.mean_square**0.5)
 
 
@@ -60,10 +60,10 @@ class Residuals:
     measurements: int
     root_mean_square: float
     within_two: float
-    """Share of values that are less than two standard deviations away; 0.954 for the truth."""
+    """Share of values within two standard deviations; 0.954 for the true values."""
     largest: float
     largest_of_truth: float
-    """What the largest would be, about half of the time, for the truth."""
+    """The median of the largest residual for the true values."""
     histogram: list[float]
     """Shares between the edges, with one bar more on either side."""
     worst_values: list[Value]
@@ -71,7 +71,7 @@ class Residuals:
 
 
 def residuals(model: ReleasedModel, measurements: Sequence[Measurement]) -> Residuals | None:
-    """Compare every noisy measurement with the model; None where there is none."""
+    """Compare every noisy measurement with the model; None if nothing was measured."""
     noisy = [measurement for measurement in measurements if measurement.sigma > 0]
     if not noisy:
         return None
@@ -110,7 +110,7 @@ def _answers(model: ReleasedModel, measurements: Sequence[Measurement]) -> list[
 def _places(
     queries: Sequence[QueryBlock | Single],
 ) -> list[tuple[QueryBlock, slice | list[int]]]:
-    """For each query a block that holds it, and where; blocks are cut to what is needed of them."""
+    """For each query, a block that contains it and its position; blocks are reduced to what is needed."""
     needed: dict[QueryBlock, set[int]] = {}
     for query in queries:
         if isinstance(query, Single) and not query.block.is_whole:
@@ -158,16 +158,16 @@ def _label(query: QueryBlock | Single, index: int, schema: Schema) -> str:
 
 
 def measured_pairs(measurements: Sequence[Measurement]) -> set[frozenset[str]]:
-    """The pairs of columns that some measured query is about.
+    """The pairs of columns that some measured query covers.
 
-    A halfspace is about all columns at once, which tells next to nothing about any two of them.
+    Halfspaces do not count: they cover all columns at once, and say little about any two of them.
     """
     sets = {names for measurement in measurements for names in _column_sets(measurement.query)}
     return {frozenset(pair) for names in sets for pair in combinations(names, 2)}
 
 
 def columns_of(measurements: Sequence[Measurement]) -> set[str]:
-    """The columns that some measured query is about."""
+    """The columns that some measured query covers."""
     blocks = {m.query.block if isinstance(m.query, Single) else m.query for m in measurements}
     return {name for block in blocks for name in block.attributes}
 

@@ -1,4 +1,4 @@
-"""Charts as SVG, written by hand: small, the same bytes every time, and coloured by the page.
+"""Charts as SVG without a library: small, the same bytes every time, and coloured by the page.
 
 Every text goes through `element`, which escapes it. Colours are classes of the style sheet, so that
 charts follow light, dark and print.
@@ -14,16 +14,16 @@ from worker.report.texts import percent, shortened, visible, width_of
 
 Child = str | Markup
 WIDTH = 300
-"""Of a chart of one column, in units of the view box: about pixels."""
+"""Width of a chart of one column, in units of the view box (about pixels)."""
 LABEL, VALUE, LINE = 108, 44, 17
-"""Of a bar chart: the label's width, the number's width, and the height of a line."""
+"""Sizes in a bar chart: the label's width, the number's width, and the height of a line."""
 LABEL_CHARACTERS, LONG_CHARACTERS = 17, 48
 NAME_CHARACTERS = 18
 LETTERS, SMALL_LETTERS = 11, 9
-"""The size of letters, as the style sheet has it."""
+"""The font sizes in the style sheet."""
 PLOT = 92
 SHADES = 10
-"""How many shades a heat map has."""
+"""Number of shades in a heat map."""
 FEW = 12
 """Largest number of columns for which a heat map has room for numbers."""
 
@@ -51,7 +51,7 @@ def _number(value: float) -> str:
 def _chart(
     size: tuple[float, float], title: str, marks: Iterable[Markup], **attributes: float | str
 ) -> Markup:
-    """A drawing that is read out by its title."""
+    """A drawing whose title is its text for screen readers."""
     view_box = " ".join(map(_number, (0, 0, *size)))
     inner = (element("title", title), *marks)
     return element("svg", *inner, viewBox=view_box, role="img", **attributes)
@@ -62,7 +62,7 @@ def bar_chart(
 ) -> Markup:
     """Categories one below another, each with its share; long labels stand above their bars.
 
-    The last bar looks different where it stands for many categories.
+    The last bar looks different if it stands for many categories.
     """
     is_long = any(width_of(label) > LABEL_CHARACTERS for label in labels)
     left = 0 if is_long else LABEL
@@ -129,7 +129,7 @@ def heat_map(
         is_whole = (first, second) in whole
         level = min(SHADES, round(strength * SHADES))
         if number <= FEW and not is_whole:
-            level = min(level, SHADES // 2)  # its number is written across square and paper
+            level = min(level, SHADES // 2)  # its number extends beyond the square
         gap = 1 if is_whole else math.ceil(cell / 3.5)
         x, y, side = margin + first * cell + gap, (second - 1) * cell + gap, cell - 2 * gap
         shades[level].append(f"M{_number(x)} {y}h{side}v{side}h-{side}z")
@@ -158,12 +158,12 @@ def heat_map(
 
 
 def residual_plot(shares: Sequence[float], edges: Sequence[float], *, title: str) -> Markup:
-    """Bars of standardised residuals under the curve that the truth would have."""
+    """Bars of standardised residuals, with the curve expected for the true values."""
     width, height, floor = 640, 210, 180
     step = width / len(shares)
     half = (edges[1] - edges[0]) / 2
     normal = NormalDist()
-    # The curve passes over the middle of each bar at the share that the truth would have there.
+    # The curve passes over the middle of each bar at the share expected for the true values.
     curve = [normal.cdf(e + half) - normal.cdf(e - half) for e in _middles(edges, half)]
     top = max(*shares, *curve) * 1.05
     bars = [
@@ -198,7 +198,7 @@ def residual_plot(shares: Sequence[float], edges: Sequence[float], *, title: str
 
 
 def _middles(edges: Sequence[float], half: float) -> list[float]:
-    """Twice as many points as bars, so that the curve looks like one."""
+    """Twice as many points as bars, so that the curve looks smooth."""
     count = 2 * (len(edges) - 1) - 1
     return [edges[0] + half * (1 + i) for i in range(count)]
 

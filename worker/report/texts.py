@@ -1,7 +1,7 @@
-"""Texts and numbers as a reader sees them.
+"""Formatting of texts and numbers for readers.
 
-Names and categories are whatever a curator declared. Characters that cannot be seen, or that change
-the direction of what follows, are written as their code, so that no text looks like another one.
+Names and categories are whatever a curator declared. Characters that are invisible, or that change
+the direction of the text, are written as their code, so that no text looks like another one.
 """
 
 import math
@@ -36,7 +36,7 @@ def _visible(character: str) -> str:
 
 
 def width_of(text: str) -> int:
-    """How many columns a text takes; characters of East Asian scripts take two."""
+    """Width of a text in columns; characters of East Asian scripts take two."""
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
@@ -52,31 +52,31 @@ def shortened(text: str, width: int) -> str:
 
 
 def whole(number: float) -> str:
-    """A number without digits after the point, in groups of three."""
+    """Format an integer with its digits in groups of three."""
     return f"{number:,.0f}".replace("-", "−")
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Such as `1 row` or `2 rows`."""
+    """Format a number with its noun, such as `1 row` or `2 rows`."""
     return f"{whole(number)} {noun if number == 1 else plural or noun + 's'}"
 
 
 def percent(share: float) -> str:
-    """A share of the whole; what is not nothing is not written as nothing."""
+    """Format a share as a percentage; a positive share is never shown as 0%."""
     if 0 < share < 0.0005:
         return "<0.1%"
     return f"{100 * share:.1f}%"
 
 
 def percent_at_most(share: float) -> str:
-    """A bound on a share, rounded up, and with two digits where it is small."""
+    """Format a bound on a share, rounded up, with two digits if it is small."""
     digits = 1 if share >= 0.01 else 2 if share >= 0.001 else 4
     scale = 10 ** (digits + 2)
     return f"{math.ceil(share * scale) / scale * 100:.{digits}f}%"
 
 
 def rounded_up(number: float, digits: int = 3) -> str:
-    """What is spent or leaks is never shown as less."""
+    """Round up, so that spending and leakage are never understated."""
     return f"{math.ceil(number * 10**digits) / 10**digits:.{digits}f}"
 
 
@@ -96,7 +96,7 @@ def _millionths(amount: int, aligned: bool) -> str:
 
 
 def power(number: float) -> str:
-    """Such as 10⁻⁹ or 2.5×10⁻⁷."""
+    """Format a small number, such as 10⁻⁹ or 2.5×10⁻⁷."""
     mantissa, _, exponent = f"{number:.3g}".partition("e")
     if not exponent:
         mantissa, _, exponent = f"{number:.2e}".partition("e")
@@ -106,7 +106,7 @@ def power(number: float) -> str:
 
 
 def size_of(size: int) -> str:
-    """Bytes in the unit that suits them."""
+    """Format a number of bytes with a suitable unit."""
     if size < 1000:
         return counted(size, "byte")
     unit = next(i for i in (1, 2, 3, 4) if size < 999_500 * 1000 ** (i - 1) or i == 4)
