@@ -1,8 +1,8 @@
-"""Every call is written once, as a coroutine, and made in two ways.
+"""Every call is written once, as a coroutine, for both clients.
 
-The coroutines wait for nothing but their wire (`scrim/wire.py`). An asynchronous wire suspends them
-like any other. A blocking wire never does, so that a coroutine on it runs from its start to its end
-in one go: an ordinary call, which needs no event loop and may be made beside a running one.
+The coroutines await only their wire (`scrim/wire.py`). An asynchronous wire suspends them.
+A blocking wire never does, so a coroutine on it runs from start to end like an ordinary call. It needs
+no event loop, and can be used while one is running.
 """
 
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
@@ -27,7 +27,7 @@ def finish(call: Coroutine[Any, Any, Answer]) -> Answer:
 def blocking(
     method: Callable[Concatenate[Any, Arguments], Coroutine[Any, Any, Answer]],
 ) -> Callable[Concatenate[Any, Arguments], Answer]:
-    """The same method of an object that has the calls, on a blocking wire, as `_calls`."""
+    """Turn a coroutine method into a blocking one of an object whose `_calls` use a blocking wire."""
 
     @wraps(method)
     def call(self: Any, /, *args: Arguments.args, **options: Arguments.kwargs) -> Answer:
@@ -39,7 +39,7 @@ def blocking(
 def blocking_each(
     method: Callable[Concatenate[Any, Arguments], AsyncGenerator[Answer, None]],
 ) -> Callable[Concatenate[Any, Arguments], Iterator[Answer]]:
-    """As `blocking`, for methods that yield one thing after the other."""
+    """As `blocking`, for asynchronous generators."""
 
     @wraps(method)
     def call(self: Any, /, *args: Arguments.args, **options: Arguments.kwargs) -> Iterator[Answer]:
@@ -58,7 +58,7 @@ def blocking_each(
 def of_its_own(
     method: Callable[Concatenate[Any, str, Arguments], Answer],
 ) -> Callable[Concatenate[Any, Arguments], Answer]:
-    """A method that takes an id, as one of a thing that knows its id and where it is kept."""
+    """Turn a method that takes an id into a method of a record that has that id."""
 
     @wraps(method)
     def call(self: Any, /, *args: Arguments.args, **options: Arguments.kwargs) -> Answer:

@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def _read_key(given: str) -> str:
-    """The key itself, or the content of the file that is named instead."""
+    """Return the given key, or the content of the file that it names."""
     path = Path(given)
     return path.read_text().strip() if path.is_file() else given
 

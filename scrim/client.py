@@ -19,7 +19,7 @@ from scrim.wire import AsyncWire, BlockingWire
 
 
 class Client:
-    """A connection to the service with one API key; what it may do is up to the key's scopes."""
+    """A connection to the service with one API key, whose scopes decide what it may do."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The same shares from released answers and from synthetic rows; true values are not among them."""
+"""The same shares from released answers and from synthetic rows, without true values."""
 
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,12 +10,12 @@ from scrim.records import Answer
 Cells = Mapping[str, str]
 """Values by column; for numbers, an interval such as `[65, 99]`."""
 Match = Callable[[str, str], bool]
-"""Whether what was found is what was wanted."""
+"""Whether a found value matches the wanted one."""
 
 
 @dataclass(frozen=True)
 class ComparedShare:
-    """How many of some rows have a property."""
+    """The share of rows with a property among some rows."""
 
     text: str
     among: Cells
@@ -23,16 +23,16 @@ class ComparedShare:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that it is about."""
+        """The columns that it uses."""
         return [*self.among, *self.having]
 
     def of_answers(self, answers: Iterable[Answer]) -> float | None:
-        """From the answers of one cross table that has these columns."""
+        """The share from the answers of one cross table that has these columns."""
         counts = ((_cells(answer.query), answer.fraction) for answer in answers)
         return self._ratio(counts, str.__eq__)
 
     def of_rows(self, rows: Iterable[Cells]) -> float | None:
-        """From rows, counted one by one."""
+        """The share counted in rows."""
         return self._ratio(((row, 1.0) for row in rows), contains)
 
     def _ratio(self, weighted: Iterable[tuple[Cells, float]], matches: Match) -> float | None:
@@ -69,7 +69,7 @@ def table_with(
 
 
 def contains(value: str, wanted: str) -> bool:
-    """Whether a value of a row is the wanted one, or lies in the wanted interval."""
+    """Whether a value of a row equals the wanted one, or lies in the wanted interval."""
     if not wanted.startswith("["):
         return value == wanted
     low, high = (float(edge) for edge in wanted[1:-1].split(","))

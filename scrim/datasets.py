@@ -112,7 +112,7 @@ class AsyncDatasets:
                     params={"table": table} if table else {},
                     headers={"Content-Type": media_type_of(path), "Content-Length": str(size)},
                     content=self._wire.body(_Pieces(path, size, follow)),
-                    # Once it has arrived, the dataset takes no other.
+                    # Not repeatable: once the content has arrived, the dataset accepts no other.
                     repeatable=False,
                 )
         return Dataset.model_validate(answer.json())
@@ -126,14 +126,16 @@ class AsyncDatasets:
         with following(progress, "Reading the rows against the schema"):
             while (dataset := await self.get(dataset_id)).state == "ingesting":
                 if time.monotonic() > deadline:
-                    raise WaitedTooLong(f"dataset {dataset_id} is still being read; it goes on")
+                    raise WaitedTooLong(
+                        f"dataset {dataset_id} is still being read; the job continues"
+                    )
                 await self._wire.pause(INGEST_POLL_SECONDS)
         if dataset.state != "ready":
             raise DatasetRejected(dataset)
         return dataset
 
     def list(self) -> AsyncGenerator[Dataset, None]:
-        """All datasets, the newest first."""
+        """All datasets, newest first."""
         return self._transport.pages("/v1/datasets", Dataset)
 
     async def get(self, dataset_id: str) -> Dataset:
@@ -186,7 +188,7 @@ def media_type_of(path: Path) -> str:
 
 
 def _tables_of(data: "Data | Mapping[str, Data]") -> dict[str | None, Data]:
-    """The tables by level; the only one has none. Faults are found before anything is sent."""
+    """The tables by level; a single table has no level. Checked before anything is sent."""
     tables: dict[str | None, Data]
     if not isinstance(data, Mapping):
         tables = {None: data}
@@ -203,7 +205,7 @@ def _tables_of(data: "Data | Mapping[str, Data]") -> dict[str | None, Data]:
 
 
 def checked_file(path: Path) -> Path:
-    """A file that is there and has a known format."""
+    """Check that a file exists and has a known format."""
     if not path.is_file():
         raise UnusableInput(f"{path} is not a file")
     media_type_of(path)
@@ -215,7 +217,7 @@ def _name_of(data: Data) -> str:
 
 
 class _Pieces:
-    """A file piece by piece, from its start each time it is sent."""
+    """A file in pieces, read from its start each time it is sent."""
 
     def __init__(self, path: Path, size: int, follow: Callable[[Progress], None]) -> None:
         self._path = path

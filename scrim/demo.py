@@ -42,13 +42,13 @@ COMPARED_SHARES = (
 UNPLANNED = ComparedShare(
     "smokers, of the severe cases (asked afterwards)", {"severity": "severe"}, {"smoker": "yes"}
 )
-"""A question outside the workload, which the released model can answer."""
+"""A query outside the workload, which the released model can answer."""
 
 
 def run_demo(
     folder: Path, *, data_dir: Path | None = None, console: Console | None = None
 ) -> Release:
-    """Go the whole way, from a table to verified files in `folder`."""
+    """Run the demo, from a table to verified files in `folder`."""
     console = console or output()
     with _kept_or_temporary(data_dir) as home:
         console.print("Starting Postgres, Valkey, workers and the service ...")
@@ -73,7 +73,7 @@ def run_demo(
 
 
 def release_body(dataset_id: str) -> dict[str, Any]:
-    """What the demo asks for: rows, answers, and a certified bound on their error."""
+    """The request of the demo: rows, answers, and a certified bound on their error."""
     return {
         "dataset_id": dataset_id,
         "workload": [{"type": "marginals", "attributes": QUESTIONS}],
@@ -94,7 +94,7 @@ def _kept_or_temporary(data_dir: Path | None) -> Iterator[Path]:
 
 
 def _make_keys(stack: LocalStack) -> dict[str, str]:
-    """As the admin: the population, and a key for each of the two who work with its data."""
+    """As the admin, create the population, a curator key and an analyst key."""
     with Client(stack.url, stack.admin_key()) as admin:
         population = admin.populations.create(
             "patients of a fictional hospital", cap={"epsilon": CAP_EPSILON}, delta=DELTA
@@ -141,7 +141,7 @@ def _verify(console: Console, folder: Path, public_key: str) -> Report:
 
 
 def _compare(console: Console, folder: Path, afterwards: Sequence[Answer]) -> None:
-    """The same shares twice, both from the release. No true value is used."""
+    """Show the same shares from answers and from rows. No true value is used."""
     tables, rows = read_answers(folder / "answers.csv"), read_rows(folder / "synthetic.csv")
     shown = [(share, table_with(share.columns, tables)) for share in COMPARED_SHARES]
     table = Table(title="What was released", title_justify="left")
@@ -166,7 +166,7 @@ def _explain(console: Console, report: Report) -> None:
 
 def _say_what_next(console: Console, folder: Path, data_dir: Path | None) -> None:
     names = " ".join(str(folder / name) for name in ("certificate.json", *FILES[:3]))
-    # As the reader can type it: the environment's folder need not be on the path.
+    # A command that the reader can type: the environment's folder may not be on the path.
     scrim = "scrim" if shutil.which("scrim") else str(Path(sys.executable).with_name("scrim"))
     again = f"{scrim} up --data-dir {data_dir}" if data_dir else f"{scrim} up"
     lines = (

@@ -1,4 +1,4 @@
-"""What people see: tables and JSON on standard output, bars and everything else beside it."""
+"""Output for people: results on standard output, progress bars and notes on standard error."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ Report = Callable[[Progress], None]
 Follow = bool | Report
 """Whether to show a progress bar, or a function that receives progress instead."""
 
-# There is one screen, and two bars on it, of calls that wait beside each other, would garble it.
+# Only one bar at a time: bars of concurrent calls would garble the screen.
 _SCREEN = Lock()
 
 WIDTH_OF_A_PIPE = 200
@@ -36,27 +36,27 @@ WIDTH_OF_A_PIPE = 200
 
 HINTS = {
     "unauthorized": "Set SCRIM_KEY to a key that is neither expired nor revoked.",
-    "scope-missing": "An admin makes keys with `scrim key create NAME --scope SCOPE`.",
+    "scope-missing": "An admin creates keys with `scrim key create NAME --scope SCOPE`.",
 }
 
 
 def output() -> Console:
-    """Where results go."""
+    """The console for results."""
     return Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE, highlight=False)
 
 
 def notes() -> Console:
-    """Where everything goes that is not a result."""
+    """The console for everything that is not a result."""
     return Console(stderr=True, highlight=False)
 
 
 def note(text: str) -> None:
-    """A line beside the results."""
+    """Print a line that is not a result."""
     notes().print(escape(text), soft_wrap=True)
 
 
 def show_error(error: ScrimError) -> None:
-    """An error in words: what, where, and what helps."""
+    """Print an error with its details and a hint."""
     console = notes()
     console.print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True)
     if isinstance(error, Problem):
@@ -67,7 +67,7 @@ def show_error(error: ScrimError) -> None:
 
 
 def show_json(content: BaseModel | Iterable[BaseModel] | dict[str, Any]) -> None:
-    """JSON for other programs."""
+    """Print JSON for other programs."""
     plain: Any
     if isinstance(content, BaseModel):
         plain = content.model_dump(mode="json", by_alias=True)
@@ -79,7 +79,7 @@ def show_json(content: BaseModel | Iterable[BaseModel] | dict[str, Any]) -> None
 
 
 def show_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A plain table."""
+    """Print a plain table."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in headings:
         table.add_column(heading, no_wrap=heading == "id", overflow="fold")
@@ -89,7 +89,7 @@ def show_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def show_record(record: BaseModel, *, as_json: bool) -> None:
-    """One thing, field by field."""
+    """Print one record, field by field."""
     if as_json:
         show_json(record)
         return
@@ -123,9 +123,9 @@ def following(progress: Follow, label: str, *, in_bytes: bool = False) -> Iterat
 
 
 def can_show_bars() -> bool:
-    """Whether a person looks at a terminal, or at a notebook that can draw."""
+    """Whether the output is a terminal, or a notebook that can draw bars."""
     console = notes()
-    # Without widgets, rich has nothing to draw on, and would warn about it.
+    # Without widgets, rich cannot draw and would warn.
     return console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
 
 

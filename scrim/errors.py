@@ -1,13 +1,13 @@
-"""What can go wrong for a user of the service.
+"""Errors of the client.
 
 ScrimError
 ├── Problem            the service refused: status, type, detail and field errors (RFC 9457)
 ├── Unreachable        the service does not answer
 ├── DatasetRejected    an uploaded table does not have the declared structure
 ├── ReleaseFailed      a release ended without results
-├── WaitedTooLong      what was waited for did not end in time
+├── WaitedTooLong      a wait timed out; the job continues
 ├── DamagedDownload    a file is not what the service announced
-├── UnusableInput      a file or setting of the caller's cannot be used
+├── UnusableInput      a file or setting of the caller cannot be used
 └── StackFailed        the embedded stack did not start
 """
 
@@ -25,10 +25,10 @@ SHOWN_INPUT_CHARACTERS = 300
 
 @dataclass(frozen=True)
 class FieldError:
-    """One thing that is wrong with a request or a file."""
+    """One error in a request or a file."""
 
     loc: tuple[str | int, ...]
-    """Where it is, for programs."""
+    """The path of the field, for programs."""
     message: str
     """What is wrong, as a sentence that names the field."""
 
@@ -38,12 +38,12 @@ class FieldError:
 
 
 class ScrimError(Exception):
-    """Anything that keeps the client from doing what was asked."""
+    """Base class of the client's errors."""
 
     exit_code: ClassVar[int] = 1
-    """What the command line returns."""
+    """Exit code of the command line."""
     errors: tuple[FieldError, ...] = ()
-    """Details, where there are any."""
+    """Details, if any."""
 
     def __str__(self) -> str:
         """The message, then a line for each detail that is not in it."""
@@ -53,7 +53,7 @@ class ScrimError(Exception):
 
 
 class Problem(ScrimError):
-    """The service refused; the fields are those of its problem document."""
+    """The service refused the request; the fields are those of its problem document."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Problem(ScrimError):
 
     @classmethod
     def of(cls, response: httpx.Response) -> "Problem":
-        """The problem in an answer, which may come from a proxy that knows no problems."""
+        """Read the problem from a response, which may come from a proxy in another format."""
         try:
             content: Any = response.json()
         except ValueError:
@@ -99,7 +99,7 @@ class Problem(ScrimError):
 
 
 class UnusableInput(ScrimError):
-    """A file or setting of the caller's cannot be used."""
+    """A file or setting of the caller cannot be used."""
 
     exit_code = 2
 
@@ -109,7 +109,7 @@ class UnusableInput(ScrimError):
 
     @classmethod
     def of(cls, what: str, error: ValidationError, content: Any) -> "UnusableInput":
-        """What a model found wrong with `content`, field by field; `what` names it."""
+        """Turn the validation errors of `content` into field errors; `what` names it."""
         found = error.errors(include_input=False, include_url=False)
         errors = tuple(FieldError(each["loc"], describe(each, content)) for each in found)
         return cls(f"{what} is not valid", errors)

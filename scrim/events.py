@@ -6,13 +6,13 @@ from scrim.records import Event
 
 
 class EventReader:
-    """Puts events together line by line; comments and events without a number are passed over."""
+    """Parses events line by line; comments and events without a number are skipped."""
 
     def __init__(self) -> None:
         self._fields: dict[str, str] = {}
 
     def feed(self, line: str) -> Event | None:
-        """The event that this line completes, if it completes one."""
+        """Return the event that this line completes, if any."""
         if line:
             name, _, value = line.partition(":")
             self._fields[name] = value.removeprefix(" ")

@@ -110,7 +110,7 @@ SCHEMA: dict[str, Any] = {
         },
     ]
 }
-"""Declared before anybody has seen a row: 373,248 combinations of codes in all."""
+"""Declared without looking at rows: 373,248 combinations of codes in total."""
 
 EXAMPLE_COLUMNS = [column["name"] for column in SCHEMA["columns"]]
 
@@ -144,7 +144,7 @@ def write_example(path: Path) -> None:
 
 
 def admissions() -> Iterator[dict[str, Any]]:
-    """The rows, in an order that means nothing."""
+    """The rows, in no particular order."""
     rng = random.Random(EXAMPLE_SEED)
     for _ in range(ROWS):
         yield _admission(rng)
@@ -175,7 +175,7 @@ def _admission(rng: random.Random) -> dict[str, Any]:
 
 
 def _person(rng: random.Random) -> dict[str, Any]:
-    """Somebody who comes to the hospital: more often old than young."""
+    """A person who comes to the hospital: more often old than young."""
     age = min(99, int(rng.betavariate(2.2, 1.6) * 100))
     sex = rng.choice(("female", "male"))
     region = rng.choices(("coast", "city", "hills"), (0.3, 0.5, 0.2))[0]

@@ -1,4 +1,4 @@
-"""Data frames in and out. Neither pandas, polars nor pyarrow is imported before one of them is used."""
+"""Data frames in and out. pandas, polars and pyarrow are imported only when they are used."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-# In quotes: the libraries are not there for everybody.
+# In quotes, because the libraries are optional.
 Frame: TypeAlias = "pd.DataFrame | pl.DataFrame | pl.LazyFrame | pa.Table"
 """A table in memory."""
 
 FrameKind = Literal["pandas.DataFrame", "polars.DataFrame", "polars.LazyFrame", "pyarrow.Table"]
 
 SCHEMA_KEY = "scrim.schema"
-"""Where a released Parquet file holds its schema."""
+"""The metadata key of the schema in a released Parquet file."""
 
 
 @dataclass(frozen=True)
 class ReleasedTable:
-    """A downloaded file of synthetic rows; `schema` is there if the file does not hold it itself."""
+    """A downloaded file of synthetic rows; `schema` is set if the file does not contain it."""
 
     path: Path
     schema: Schema | TwoLevelSchema | None
 
 
 def kind_of(data: Any) -> FrameKind:
-    """Which data frame it is, without importing the library that it is from."""
+    """The library of a data frame, found without importing it."""
     known = get_args(FrameKind)
     for base in type(data).__mro__:
         if (kind := f"{base.__module__.partition('.')[0]}.{base.__name__}") in known:
@@ -70,7 +70,7 @@ def write_frame(frame: Frame, path: Path) -> None:
 
 
 def read_pandas(table: ReleasedTable) -> "pd.DataFrame":
-    """Categories as Categorical, whole numbers as Int64, others as Float64, missing as NA."""
+    """Read categories as Categorical, whole numbers as Int64, others as Float64, missing as NA."""
     pandas: Any = require("pandas")
     if table.schema is None:
         pq: Any = require("pyarrow.parquet")
@@ -95,7 +95,7 @@ def read_pandas(table: ReleasedTable) -> "pd.DataFrame":
 
 
 def read_polars(table: ReleasedTable) -> "pl.DataFrame":
-    """Categories as Enum, whole numbers as Int64, others as Float64, missing as null."""
+    """Read categories as Enum, whole numbers as Int64, others as Float64, missing as null."""
     polars: Any = require("polars")
     if table.schema is None:
         attributes = _stored(polars.read_parquet_metadata(table.path)[SCHEMA_KEY])
@@ -119,7 +119,7 @@ def read_polars(table: ReleasedTable) -> "pl.DataFrame":
 
 
 def require(library: str) -> ModuleType:
-    """An optional library, or an error that says what to install."""
+    """Import an optional library, or raise an error that says what to install."""
     try:
         return import_module(library)
     except ImportError:
@@ -131,7 +131,7 @@ def require(library: str) -> ModuleType:
 
 
 def _is_whole(column: Attribute | None) -> bool:
-    """Whether the values are whole numbers; what is not declared is the fresh key of a group."""
+    """Whether the values are whole numbers; an undeclared column is the generated key of a group."""
     return column is None or isinstance(column, IntegerColumn)
 
 

@@ -18,19 +18,19 @@ class AsyncKeys:
     async def create(
         self, name: str, scopes: Sequence[str], *, expires_at: datetime | None = None
     ) -> Key:
-        """A new key, with its secret, which is shown this once."""
+        """Create a key; its secret is shown only once."""
         body: dict[str, Any] = {"name": name, "scopes": [*scopes]}
         if expires_at is not None:
             body["expires_at"] = expires_at.isoformat()
-        # Not repeatable: every call makes another key.
+        # Not repeatable: every call creates another key.
         return await self._transport.post("/v1/keys", Key, json=body, repeatable=False)
 
     def list(self) -> AsyncGenerator[Key, None]:
-        """All keys, the newest first, without their secrets."""
+        """All keys, newest first, without their secrets."""
         return self._transport.pages("/v1/keys", Key)
 
     async def revoke(self, key_id: str) -> None:
-        """End a key."""
+        """Revoke a key."""
         await self._transport.send("DELETE", f"/v1/keys/{key_id}")
 
 

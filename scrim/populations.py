@@ -28,7 +28,7 @@ class AsyncPopulations:
         max_household_size: int | None = None,
         idempotency_key: str | None = None,
     ) -> Population:
-        """A population with a cap such as `{"epsilon": 10.0}`; some units need a bound on rows."""
+        """Register a population with a cap such as `{"epsilon": 10.0}`; some units need a bound on rows."""
         body: dict[str, Any] = {
             "name": name,
             "unit": unit,
@@ -46,7 +46,7 @@ class AsyncPopulations:
         )
 
     def list(self) -> AsyncGenerator[Population, None]:
-        """All populations, the newest first."""
+        """All populations, newest first."""
         return self._transport.pages("/v1/populations", Population)
 
     async def get(self, population_id: str) -> Population:
@@ -54,11 +54,11 @@ class AsyncPopulations:
         return await self._transport.get(f"/v1/populations/{population_id}", Population)
 
     def ledger(self, population_id: str) -> AsyncGenerator[LedgerEntry, None]:
-        """Every change of the balance, the oldest first."""
+        """Every change of the balance, oldest first."""
         return self._transport.pages(f"/v1/populations/{population_id}/ledger", LedgerEntry)
 
     async def verify_ledger(self, population_id: str) -> Verification:
-        """Have the service recompute the chain."""
+        """Ask the service to recompute the chain."""
         path = f"/v1/populations/{population_id}/ledger/verify"
         return await self._transport.get(path, Verification)
 

@@ -1,4 +1,4 @@
-"""What a column of a public sample looks like, and how it could be declared."""
+"""The profile of a column of a public sample, and a declaration for it."""
 
 import re
 from dataclasses import dataclass, field
@@ -11,28 +11,28 @@ MOST_CATEGORIES = 100
 LONGEST_CATEGORY = 100
 MOST_BINS = 20
 MOST_DECIMALS = 6
-"""More digits than this are those of a computer, and are not declared."""
+"""Maximum decimals to declare; more digits come from floating-point arithmetic."""
 FINEST_DECIMALS = 15
 FEW_ROWS = 20
-"""In so few rows, texts that all differ mean nothing."""
+"""With fewer rows than this, distinct texts are no sign of an identifier."""
 
-# A number with zeros in front is a code, such as a postal code.
+# A number with leading zeros is a code, such as a postal code.
 NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
 
 
 @dataclass
 class Profile:
-    """One column, cell by cell: nothing is kept of it but what a declaration needs."""
+    """Statistics of one column, updated cell by cell; only what a declaration needs is kept."""
 
     name: str
     cells: int = 0
-    """That are not missing."""
+    """Number of cells that are not missing."""
     texts: set[str] = field(default_factory=set)
-    """The different ones, until there are too many."""
+    """The distinct texts, until there are too many."""
     is_number: bool = True
     is_whole: bool = True
     counts_rows: bool = True
-    """Whether every number is the one before, plus one."""
+    """Whether every number is the previous one plus one."""
     decimals: int = 0
     lowest: Decimal = Decimal("Infinity")
     highest: Decimal = Decimal("-Infinity")
@@ -40,7 +40,7 @@ class Profile:
     _last: Decimal | None = None
 
     def see(self, text: str | None) -> None:
-        """Take a cell into account; an empty one is missing."""
+        """Add a cell; an empty one is missing."""
         if text is None or not text.strip():
             return
         text = text.strip()
@@ -61,7 +61,7 @@ class Profile:
         self._last = number
 
     def why_not(self) -> str | None:
-        """Why it cannot be declared, if so."""
+        """Why the column cannot be declared; None if it can."""
         if self.cells == 0:
             return "has no values in the sample"
         if self.is_number:
@@ -90,7 +90,7 @@ class Profile:
         return None
 
     def declare(self) -> tuple[dict[str, Any], str]:
-        """The column as a schema has it, and what to say about it."""
+        """The declaration of the column, and a note about it."""
         if not self.is_number:
             values = sorted(self.texts)
             column = {"name": self.name, "type": "categorical", "values": values}
@@ -113,7 +113,7 @@ class Profile:
         }
 
     def _declare_real(self) -> dict[str, Any]:
-        # A bin is no narrower than the last digit: it would hold no number.
+        # A bin narrower than the last digit would hold no number.
         finest = Decimal(1).scaleb(-min(self.decimals, FINEST_DECIMALS))
         width = max(finest, _round_up((self.highest - self.lowest) / MOST_BINS))
         lower = _multiple(self.lowest / width, ROUND_FLOOR) * width
@@ -129,7 +129,7 @@ class Profile:
 
 
 def _round_up(number: Decimal) -> Decimal:
-    """The next of 1, 2, 5, 10, 20, 50 ... or of their tenths."""
+    """Round up to 1, 2, 5, 10, 20, 50 ... or a tenth of these."""
     if number <= 0:
         return Decimal(0)
     power = Decimal(1).scaleb(number.adjusted())

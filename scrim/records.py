@@ -1,4 +1,4 @@
-"""What the service answers. Fields that it adds one day are kept, and do no harm."""
+"""Responses of the service. Unknown fields, which a newer service may add, are kept."""
 
 from datetime import datetime
 from typing import Any
@@ -9,13 +9,13 @@ FINAL_STATES = frozenset({"succeeded", "failed", "cancelled"})
 
 
 class Record(BaseModel):
-    """An answer of the service."""
+    """A response of the service."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
 class Key(Record):
-    """An API key; `key` is the secret, shown only when it is made."""
+    """An API key; `key` is the secret, shown only when it is created."""
 
     id: str
     name: str
@@ -35,7 +35,7 @@ class Account(Record):
     epsilon_spent: float
     delta: float
     as_of: datetime | None = None
-    """The midnight at which it was like this; None: it is like this now, as only curators see it."""
+    """The midnight (UTC) of this balance; None: the current balance, which only curators see."""
 
 
 class Population(Record):
@@ -62,7 +62,7 @@ class LedgerEntry(Record):
 
 
 class Verification(Record):
-    """What a check of the ledger found."""
+    """The result of a check of the ledger."""
 
     ok: bool
     entries: int
@@ -79,7 +79,7 @@ class Dataset(Record):
     population_id: str | None = None
     reason: str | None = None
     declared_schema: dict[str, Any] | None = Field(default=None, alias="schema")
-    """Not in lists."""
+    """The declared schema; None in lists."""
 
 
 class Mechanism(Record):
@@ -102,7 +102,7 @@ class Artifact(Record):
 
 
 class Progress(Record):
-    """How far a job is."""
+    """Progress of a job."""
 
     done: int
     total: int
@@ -123,7 +123,7 @@ class Choice(Record):
 
 
 class Release(Record):
-    """What was asked, how far it is, what it cost and what came out."""
+    """A release: its request, progress, cost and results."""
 
     id: str
     state: str
@@ -134,18 +134,18 @@ class Release(Record):
     published: bool = False
     dataset_id: str | None = None
     table: str | None = None
-    """Of two-level data, the table that was released alone."""
+    """For two-level data, the table that was released alone."""
     mechanism: dict[str, Any] = {}
     choice: Choice | None = None
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will happen."""
+        """Whether the release has ended."""
         return self.state in FINAL_STATES
 
 
 class ItemForecast(Record):
-    """What to expect of one item of a workload."""
+    """The forecast of one item of a workload."""
 
     item: int
     queries: int
@@ -154,7 +154,7 @@ class ItemForecast(Record):
 
 
 class Preview(Record):
-    """What a release would cost and how accurate it would be."""
+    """The cost and the expected accuracy of a release."""
 
     rho: float
     epsilon: float
@@ -175,13 +175,13 @@ class Answer(Record):
     fraction: float
     count: float
     standard_error: float | None = None
-    """Of the fraction, where it is known."""
+    """Standard error of the fraction, if known."""
     count_standard_error: float | None = None
-    """Of the count, where it is known."""
+    """Standard error of the count, if known."""
 
 
 class Event(Record):
-    """Something that happened to a release: `kind` is `state` or `progress`."""
+    """An event of a release; `kind` is `state` or `progress`."""
 
     id: int
     kind: str

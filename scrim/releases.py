@@ -1,4 +1,4 @@
-"""Releases: previewing, submitting, following, downloading, and asking the released model."""
+"""Releases: preview, submit, follow and download them, and ask the released model."""
 
 import hashlib
 import re
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 RELEASE_POLL_SECONDS = 0.5
-# The service sends something every 15 seconds, if only to say that it is still there.
+# The service sends at least a comment every 15 seconds.
 SILENCE_SECONDS = 45.0
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
 
 
 class Handle(Release):
-    """A release that knows where to ask for more."""
+    """A release with access to the calls of its client."""
 
     _home: Any = PrivateAttr(default=None)
 
@@ -58,16 +58,16 @@ class ReleaseCalls(Generic[AnyRelease]):
         self._home = home
 
     async def preview(self, body: ReleaseBody) -> Preview:
-        """What a release would cost; touches neither data nor budget."""
+        """Forecast the cost of a release; uses neither data nor budget."""
         return await self._transport.post("/v1/releases/preview", Preview, json=plain(body))
 
     async def submit(self, body: ReleaseBody, *, idempotency_key: str | None = None) -> AnyRelease:
-        """Queue a release. A repetition with the same key finds the same release."""
+        """Queue a release. A repetition with the same key returns the same release."""
         headers = idempotent(idempotency_key)
         return await self._post("/v1/releases", json=plain(body), headers=headers)
 
     async def list(self) -> AsyncGenerator[AnyRelease, None]:
-        """The releases that this key may see, the newest first."""
+        """The releases that this key may see, newest first."""
         async with aclosing(self._transport.pages("/v1/releases", self._kind)) as releases:
             async for release in releases:
                 yield self._bind(release)
@@ -77,7 +77,7 @@ class ReleaseCalls(Generic[AnyRelease]):
         return self._bind(await self._transport.get(f"/v1/releases/{release_id}", self._kind))
 
     async def cancel(self, release_id: str) -> AnyRelease:
-        """Give a release up; what it has not spent returns."""
+        """Cancel a release; its unspent budget is returned."""
         return await self._post(f"/v1/releases/{release_id}/cancel")
 
     async def resume(self, release_id: str) -> AnyRelease:
@@ -99,7 +99,7 @@ class ReleaseCalls(Generic[AnyRelease]):
         last_event = 0
         with following(progress, "Selecting, measuring with noise, fitting") as follow:
             while True:
-                # Where events do not come through, this loop looks after the release by itself.
+                # If events do not arrive, this loop polls the release.
                 with suppress(httpx.TransportError, Problem, Unreachable):
                     async with aclosing(self._signs_of_life(release_id, last_event)) as signs:
                         async for event in signs:
@@ -119,7 +119,7 @@ class ReleaseCalls(Generic[AnyRelease]):
         return release
 
     async def events(self, release_id: str, *, after: int = 0) -> AsyncGenerator[Event, None]:
-        """What happens to a release, as it happens, until it has ended or the stream breaks off."""
+        """Yield the events of a release as they happen, until it ends or the stream is interrupted."""
         async with aclosing(self._signs_of_life(release_id, after)) as signs:
             async for event in signs:
                 if event is not None:
@@ -128,7 +128,7 @@ class ReleaseCalls(Generic[AnyRelease]):
     async def _signs_of_life(
         self, release_id: str, after: int
     ) -> AsyncGenerator[Event | None, None]:
-        """Events, and None for every line that completes none: the service is still there."""
+        """Yield events, and None for other lines, which show that the service is still connected."""
         async with self._transport.open(
             "GET",
             f"/v1/releases/{release_id}/events",
@@ -143,7 +143,7 @@ class ReleaseCalls(Generic[AnyRelease]):
     async def download(
         self, release_id: str, folder: Path | str, *, names: Sequence[str] | None = None
     ) -> dict[str, Path]:
-        """Download artifacts, all of them where no names are given, and check their digests."""
+        """Download artifacts, by default all of them, and check their digests."""
         release = await self.get(release_id)
         available = {artifact.name: artifact for artifact in release.artifacts}
         wanted = [*available] if names is None else names
@@ -160,30 +160,30 @@ class ReleaseCalls(Generic[AnyRelease]):
     async def to_pandas(
         self, release_id: str, *, table: str | None = None, schema: AnySchema | None = None
     ) -> "pd.DataFrame":
-        """The synthetic rows as a pandas frame, typed as declared: see `to_polars`."""
+        """Return the synthetic rows as a pandas frame, typed as declared: see `to_polars`."""
         async with self._released_table(release_id, table, schema) as found:
             return await self._wire.work(read_pandas, found)
 
     async def to_polars(
         self, release_id: str, *, table: str | None = None, schema: AnySchema | None = None
     ) -> "pl.DataFrame":
-        """The synthetic rows as a polars frame, typed as declared.
+        """Return the synthetic rows as a polars frame, typed as declared.
 
-        Two-level data is two frames: `table` says whether the `groups` or the `individuals`. Parquet
-        files hold their schema; for a release of CSV files alone it is asked of the dataset, which
-        analysts may not see: they give it as `schema`.
+        Two-level data has two frames: `table` is `groups` or `individuals`. Parquet files contain
+        their schema. For a release with only CSV files it is read from the dataset, which analysts
+        may not see: they pass it as `schema`.
         """
         async with self._released_table(release_id, table, schema) as found:
             return await self._wire.work(read_polars, found)
 
     async def answers(self, release_id: str, workload: AnyWorkload) -> Sequence[Answer]:
-        """Ask the released model; for analysts, and free."""
+        """Ask the released model, at no cost; for analysts."""
         body = {"workload": plain([*workload])}
         answer = await self._transport.send("POST", f"/v1/releases/{release_id}/answers", json=body)
         return [Answer.model_validate(item) for item in answer.json()["items"]]
 
     async def samples(self, release_id: str, rows: int) -> str:
-        """Draw rows (groups, for two-level data) from the released model, as CSV; free, for analysts."""
+        """Draw rows (groups, for two-level data) from the released model, as CSV; for analysts."""
         path = f"/v1/releases/{release_id}/samples"
         return (await self._transport.send("POST", path, json={"rows": rows})).text
 
@@ -195,7 +195,7 @@ class ReleaseCalls(Generic[AnyRelease]):
         return release
 
     async def _fetch(self, release_id: str, artifact: Artifact, folder: Path) -> Path:
-        """Write beside the final name, then rename: a file that is there is whole."""
+        """Download under a temporary name, then rename: a file that exists is complete."""
         if not PLAIN_NAME.fullmatch(artifact.name):
             raise DamagedDownload(f"{artifact.name!r} is not the name of an artifact")
         path = folder / artifact.name
@@ -222,13 +222,15 @@ class ReleaseCalls(Generic[AnyRelease]):
                     async for piece in pieces:
                         yield piece
             except httpx.TransportError as error:
-                raise DamagedDownload(f"{artifact.name} broke off; try again") from error
+                raise DamagedDownload(
+                    f"the download of {artifact.name} was interrupted; try again"
+                ) from error
 
     @asynccontextmanager
     async def _released_table(
         self, release_id: str, table: str | None, schema: AnySchema | None
     ) -> AsyncIterator[ReleasedTable]:
-        """The file of a released table, for a moment, and the schema if the file does not hold it."""
+        """A temporary file of a released table, and the schema if the file does not contain it."""
         release = await self.get(release_id)
         name = _file_of(release, table)
         declared = None
@@ -285,7 +287,7 @@ class Releases:
 
 
 class _AsyncActions:
-    """What can be awaited of a release; beside the model, for which they would be fields."""
+    """Asynchronous methods of a release; a separate class, or the model would treat them as fields."""
 
     cancel = of_its_own(AsyncReleases.cancel)
     resume = of_its_own(AsyncReleases.resume)
@@ -300,11 +302,11 @@ class _AsyncActions:
 
 
 class AsyncReleaseHandle(_AsyncActions, Handle):
-    """A release, and what can be awaited of it."""
+    """A release with asynchronous methods."""
 
 
 class _Actions:
-    """What can be done with a release."""
+    """Methods of a release."""
 
     cancel = of_its_own(Releases.cancel)
     resume = of_its_own(Releases.resume)
@@ -319,11 +321,11 @@ class _Actions:
 
 
 class ReleaseHandle(_Actions, Handle):
-    """A release, and what can be done with it."""
+    """A release with methods."""
 
 
 def _file_of(release: Release, table: str | None) -> str:
-    """The file of the synthetic rows, Parquet where there is one."""
+    """The file of the synthetic rows, Parquet if there is one."""
     names = {artifact.name for artifact in release.artifacts}
     stem = f"synthetic_{table}" if table else "synthetic"
     for name in (f"{stem}.parquet", f"{stem}.csv"):
@@ -336,4 +338,4 @@ def _file_of(release: Release, table: str | None) -> str:
 
 def _require_time(deadline: float | None, release_id: str) -> None:
     if deadline is not None and time.monotonic() > deadline:
-        raise WaitedTooLong(f"release {release_id} is not finished yet; it goes on")
+        raise WaitedTooLong(f"release {release_id} is not finished yet; the job continues")

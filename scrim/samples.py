@@ -16,7 +16,7 @@ from scrim.profiles import Profile
 
 
 def read_sample(sample: "str | PathLike[str] | Frame") -> list[Profile]:
-    """What each column of a file or a data frame looks like."""
+    """Profile each column of a file or a data frame."""
     if not isinstance(sample, str | PathLike):
         return _of_frame(sample)
     path = checked_file(Path(sample))

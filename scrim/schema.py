@@ -1,7 +1,7 @@
 """Schemas from what is public: a public sample, or a code book. Never from private rows.
 
-Bounds and categories that are read off private rows tell about single people: the largest income is
-somebody's. No noise covers them, so a sample is taken only with the statement that it is public.
+Bounds and categories taken from private rows reveal information about individuals: the largest income
+belongs to one person. No noise covers them, so a sample needs the statement that it is public.
 """
 
 import json
@@ -23,13 +23,13 @@ CodeBook = Literal["csvw", "smartnoise", "mbi"]
 
 REVIEW = (
     "Bounds and categories come from the sample alone: review every one of them. Private values "
-    "outside are clamped, or become `other`, and nobody is told how often."
+    "outside are clamped, or become `other`, and Scrim does not report how many."
 )
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A schema to start from, and what to look at before it is used."""
+    """A proposed schema, and notes for its review."""
 
     schema: Schema
     left_out: dict[str, str]
@@ -39,7 +39,7 @@ class Proposal:
 
 
 def propose(sample: "str | PathLike[str] | Frame", *, sample_is_public: bool = False) -> Proposal:
-    """A schema for tables like a public sample, which is a file or a data frame."""
+    """Propose a schema for tables like a public sample, which is a file or a data frame."""
     if not sample_is_public:
         raise UnusableInput(
             "a schema may be proposed from a public sample only: bounds and categories of private rows "
@@ -69,7 +69,7 @@ def from_code_book(
     *,
     table: str | None = None,
 ) -> Imported:
-    """The schema that a code book declares, and whom it protects where it says so.
+    """Import the schema that a code book declares, and its protection if declared.
 
     `table` picks one of several tables of SmartNoise metadata.
     """
@@ -81,7 +81,7 @@ def from_code_book(
             return Imported(from_mbi_domain(content), None)
         return from_smartnoise(content, table=table)
     except SpecError as error:
-        raise UnusableInput(f"this code book cannot be taken over: {error}") from error
+        raise UnusableInput(f"this code book cannot be imported: {error}") from error
 
 
 def _read(path: Path, format: CodeBook) -> Mapping[str, Any]:

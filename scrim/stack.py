@@ -26,7 +26,7 @@ SHOWN_LOG_CHARACTERS = 3000
 SERVER = "scrim-server"
 """The package that holds the service, its workers and the embedded servers."""
 
-# Below the ports that the kernel gives to outgoing connections.
+# Below the ephemeral ports, which the kernel assigns to outgoing connections.
 PORTS = range(20_000, 32_000)
 
 
@@ -38,7 +38,7 @@ def stack_command(data_dir: Path, port: int, *options: str) -> list[str]:
         raise StackFailed(
             f"the package {SERVER} is not installed, and it holds the service: pip install {SERVER}"
         ) from None
-    # Without the working directory on its path, where a folder might be called `service` as well.
+    # Keep the working directory off the path: it might contain a folder called `service`.
     program = [sys.executable, "-P", "-m", "service.embedded"]
     return [*program, "up", "--data-dir", str(data_dir), "--port", str(port), *options]
 
@@ -52,7 +52,7 @@ def become_stack(data_dir: Path, port: int) -> None:
 
 
 class LocalStack:
-    """A stack that runs for as long as a `with` block, and ends with us however we end."""
+    """A stack that runs during a `with` block, and ends with this process, however it ends."""
 
     def __init__(self, data_dir: Path, *, port: int | None = None) -> None:
         self.data_dir = data_dir
@@ -78,11 +78,11 @@ class LocalStack:
         self._output = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             stack_command(self.data_dir, self._port, "--until-input-ends"),
-            # When we are gone, its input ends, and it stops in good order.
+            # When this process ends, the stack's input closes, and it stops cleanly.
             stdin=subprocess.PIPE,
             stdout=self._output,
             stderr=subprocess.STDOUT,
-            # A Ctrl-C in the terminal is ours alone.
+            # Only this process gets Ctrl-C from the terminal.
             start_new_session=True,
             env=_without_settings(),
         )
@@ -99,7 +99,7 @@ class LocalStack:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop the stack and wait until it is gone."""
+        """Stop the stack and wait for its end."""
         self._end()
 
     def _await_ready(self) -> None:
@@ -131,14 +131,14 @@ class LocalStack:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(STACK_STOP_SECONDS)
         if self._process.poll() is None:
-            # Its children are tied to it: they end as well.
+            # Its children die with it.
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
         self._output.close()
 
 
 def _without_settings() -> dict[str, str]:
-    """Our environment without settings of Scrim: they may name a database that is not a toy."""
+    """Our environment without settings of Scrim, which may name a production database."""
     return {name: value for name, value in os.environ.items() if not name.startswith("SCRIM_")}
 
 

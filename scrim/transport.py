@@ -1,4 +1,4 @@
-"""Requests to the service: patient with what can be repeated safely, and nothing else."""
+"""Requests to the service; only requests that can be repeated safely are retried."""
 
 import ipaddress
 import random
@@ -23,13 +23,13 @@ FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 30.0
 
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-# Refused at the door: nothing was done, so even what cannot be repeated may be sent again.
+# Refused before processing, so even a request that is not repeatable may be sent again.
 TOO_MANY_REQUESTS = 429
 UNCERTAIN = frozenset({502, 503, 504})
 
 
 def settings_for(url: str, key: str | None) -> dict[str, Any]:
-    """How a wire reaches the service, and says who asks."""
+    """Settings of the HTTP client: address, key and timeouts."""
     host = urlsplit(url).hostname
     if urlsplit(url).scheme not in {"http", "https"} or not host:
         raise UnusableInput(f"{url!r} is not an address such as https://scrim.example.org")
@@ -37,13 +37,13 @@ def settings_for(url: str, key: str | None) -> dict[str, Any]:
         "base_url": url.rstrip("/"),
         "headers": {"Authorization": f"Bearer {key}"} if key else {},
         "timeout": TIMEOUT,
-        # A proxy cannot reach our own machine.
+        # A proxy cannot reach this machine.
         "trust_env": not _is_loopback(host),
     }
 
 
 class Transport:
-    """Sends requests over a wire, repeats what may be repeated, and raises problems."""
+    """Sends requests over a wire, retries repeatable ones, and raises problems."""
 
     def __init__(self, wire: Wire, url: str) -> None:
         self.wire = wire
@@ -52,9 +52,9 @@ class Transport:
     async def send(
         self, method: str, path: str, *, repeatable: bool = True, **options: Any
     ) -> httpx.Response:
-        """The answer to a request, read to its end.
+        """Send a request and read the whole response.
 
-        `repeatable` says that sending it twice does no more than sending it once.
+        `repeatable`: sending it twice has the same effect as sending it once.
         """
         async with self.open(method, path, repeatable=repeatable, **options) as response:
             try:
@@ -67,7 +67,7 @@ class Transport:
     async def open(
         self, method: str, path: str, *, repeatable: bool = True, **options: Any
     ) -> AsyncIterator[httpx.Response]:
-        """The answer to a request, to be read piece by piece."""
+        """Send a request; the response is read in pieces."""
         response = await self._send_patiently(method, path, repeatable=repeatable, **options)
         try:
             if not response.is_success:
@@ -78,15 +78,15 @@ class Transport:
             await self.wire.end(response)
 
     async def get(self, path: str, kind: type[AnyRecord]) -> AnyRecord:
-        """One thing."""
+        """Get one resource."""
         return kind.model_validate((await self.send("GET", path)).json())
 
     async def post(self, path: str, kind: type[AnyRecord], **options: Any) -> AnyRecord:
-        """What is made of a body, or becomes of a thing."""
+        """Create or change a resource."""
         return kind.model_validate((await self.send("POST", path, **options)).json())
 
     async def pages(self, path: str, kind: type[AnyRecord]) -> AsyncGenerator[AnyRecord, None]:
-        """Everything in a collection, page by page as it is needed."""
+        """Yield all items of a collection; pages are fetched as needed."""
         params: dict[str, str] = {}
         while True:
             page = (await self.send("GET", path, params=params)).json()
@@ -120,7 +120,7 @@ class Transport:
 
 
 def idempotent(key: str | None) -> dict[str, str]:
-    """The header that makes a creating request repeatable; a fresh name where none is given."""
+    """The header that makes a creating request repeatable; by default with a new random key."""
     return {"Idempotency-Key": key or str(uuid4())}
 
 
@@ -130,13 +130,13 @@ def _may_succeed_later(response: httpx.Response, *, repeatable: bool) -> bool:
 
 
 def _wanted_pause(response: httpx.Response) -> float | None:
-    """How long the service asks us to wait; it may also name a date, which we do not read."""
+    """The seconds to wait that the service asks for; a date in this header is ignored."""
     wanted = response.headers.get("Retry-After", "")
     return min(float(wanted), LONGEST_PAUSE_SECONDS) if wanted.isdigit() else None
 
 
 def _pause(attempt: int) -> float:
-    """Twice as long after each attempt, and never in step with others."""
+    """The pause before the next attempt: doubled each time, with random jitter."""
     return FIRST_PAUSE_SECONDS * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0)
 
 

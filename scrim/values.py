@@ -1,4 +1,4 @@
-"""What a caller may give: models of scrim.spec, or the same as plain mappings and lists."""
+"""Types of arguments: models of scrim.spec, or the same as plain mappings and lists."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,13 @@ from scrim.spec.workload import WorkloadItem
 AnySchema = Schema | TwoLevelSchema | Mapping[str, Any]
 """The declared columns of a table, or of groups and individuals."""
 AnyWorkload = Sequence[WorkloadItem | Mapping[str, Any]]
-"""What is asked."""
+"""The requested queries."""
 ReleaseBody = ReleaseRequest | Mapping[str, Any]
-"""What a release computes, from what and for how much; a mapping may hold models at any depth."""
+"""The body of a release; a mapping may contain models at any depth."""
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """Convert a value to plain JSON types."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True)
     if isinstance(value, Mapping):
@@ -32,7 +32,7 @@ def plain(value: Any) -> Any:
 
 
 def parse_schema(schema: AnySchema, *, what: str = "the schema") -> Schema | TwoLevelSchema:
-    """A schema, checked before anything is sent; two-level if it names groups or individuals."""
+    """Parse a schema before anything is sent; two-level if it has groups or individuals."""
     content = plain(schema)
     model = Schema if {"groups", "individuals"}.isdisjoint(content) else TwoLevelSchema
     try:

@@ -19,7 +19,7 @@ PIECE_BYTES = 2**20
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked."""
+    """The result of one check."""
 
     subject: str
     ok: bool
@@ -28,13 +28,13 @@ class Check:
 
 @dataclass(frozen=True)
 class Report:
-    """What was checked, and what the certificate says if its signature holds."""
+    """The results of all checks, and the certificate if its signature is valid."""
 
     checks: tuple[Check, ...]
     certificate: dict[str, Any] | None = None
     public_key: str | None = None
     unchecked: tuple[str, ...] = ()
-    """Files that the certificate lists and the caller did not give."""
+    """Files that the certificate lists but the caller did not pass."""
 
     @property
     def ok(self) -> bool:
@@ -43,7 +43,7 @@ class Report:
 
     @property
     def guarantee(self) -> str | None:
-        """What the release promises, and what it spent of that; None if that is not stated."""
+        """The guarantee of the release, and what it spent; None if the certificate does not state it."""
         try:
             content = self.certificate or {}
             delta = f"{content['population']['delta']:g}"
@@ -55,7 +55,7 @@ class Report:
 
 
 class Unsound(ValueError):
-    """The document is no certificate that can be checked, with the reason."""
+    """The document is not a valid certificate; the message is the reason."""
 
 
 def verify(path: Path, files: Iterable[Path] = (), *, public_key: str | None = None) -> Report:
@@ -101,7 +101,7 @@ def _read(content: bytes) -> dict[str, Any]:
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Of two entries with one name, a reader might see the one and the signature cover the other.
+    # With duplicate names, a reader might see one entry while the signature covers the other.
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("a name occurs twice")
     return dict(pairs)
@@ -145,7 +145,7 @@ def _is_artifact(about: Any) -> bool:
 
 
 def _check_file(file: Path, listed: dict[str, dict[str, Any]]) -> Check:
-    """Compare a file with the artifact of its name or, if it was renamed, of its content."""
+    """Compare a file with the artifact of the same name or, if it was renamed, the same content."""
     try:
         size, digest = file.stat().st_size, _sha256(file)
     except OSError as error:
@@ -168,7 +168,7 @@ def _sha256(file: Path) -> str:
 
 
 def _amount(rho: float, epsilon: float) -> str:
-    """What is promised is never shown as less."""
+    """Format an amount; epsilon is rounded up."""
     return f"rho {rho:.6g} (epsilon {math.ceil(epsilon * 1000) / 1000:.3f})"
 
 

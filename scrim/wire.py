@@ -1,4 +1,4 @@
-"""What differs between waiting for the service and doing something else meanwhile; nothing else does."""
+"""The input and output of the two clients: everything that differs between blocking and asynchronous."""
 
 import time
 from collections.abc import (
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class Wire(Protocol):
-    """Sends requests, reads answers piece by piece, pauses, and works on files."""
+    """Sends requests, reads responses in pieces, pauses, and works on files."""
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Request:
         """A request that can be sent several times."""
@@ -62,7 +62,7 @@ class Wire(Protocol):
 
 
 class BlockingWire:
-    """Whoever calls waits."""
+    """A wire for blocking calls."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class BlockingWire:
 
 
 class AsyncWire:
-    """Whoever calls may do something else meanwhile."""
+    """A wire for asynchronous calls."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class AsyncWire:
         return self._http.build_request(method, path, **options)
 
     def body(self, pieces: Iterable[bytes]) -> AsyncIterable[bytes]:
-        """The pieces, each of which is made in a thread."""
+        """The pieces, each of which is produced in a thread."""
         return _Threaded(pieces)
 
     async def send(self, request: httpx.Request) -> httpx.Response:
@@ -184,7 +184,7 @@ class AsyncWire:
 
 
 class _Threaded:
-    """Pieces that are made in threads, anew each time they are asked for."""
+    """Pieces that are produced in threads, from the start for each iteration."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = pieces

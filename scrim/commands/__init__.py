@@ -1,1 +1,1 @@
-"""The commands of `scrim`, one file for each thing they are about."""
+"""The commands of `scrim`, one file per resource."""

@@ -40,7 +40,9 @@ def upload(
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option(help="Name of the dataset; by default that of the file (of groups)."),
+        typer.Option(
+            help="Name of the dataset; by default the file's name (of the groups, for two files)."
+        ),
     ] = None,
     wait: Annotated[bool, typer.Option(help="Wait until the rows are read.")] = True,
     as_json: AsJson = False,
@@ -81,7 +83,7 @@ def _tables(file: Path | None, groups: Path | None, individuals: Path | None) ->
 
 
 def _check_tables(declared: dict[str, Any], path: Path, files: Tables) -> None:
-    """Find faults before anything is sent."""
+    """Check the files before anything is sent."""
     for file in [files] if isinstance(files, Path) else files.values():
         checked_file(file)
     is_two_level = parse_schema(declared, what=str(path)).is_linked

@@ -22,7 +22,7 @@ def create(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key. Its secret is printed this once."""
+    """Create a key. Its secret is printed only once."""
     moment = expires and expires.replace(tzinfo=UTC)
     with connected() as client:
         key = client.keys.create(name, scope, expires_at=moment)

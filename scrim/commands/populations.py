@@ -57,7 +57,7 @@ def create(
 
 @app.command("list")
 def list_populations(as_json: AsJson = False) -> None:
-    """All populations with their budgets: live to curators, to others as of the last midnight."""
+    """All populations with their budgets: current for curators, as of the last midnight for others."""
     with connected() as client:
         populations = list(client.populations.list())
     if as_json:
@@ -75,7 +75,7 @@ def list_populations(as_json: AsJson = False) -> None:
 
 @app.command()
 def show(population: PopulationName, as_json: AsJson = False) -> None:
-    """One population with its budget: live to curators, to others as of the last midnight."""
+    """One population with its budget: current for curators, as of the last midnight for others."""
     with connected() as client:
         found = find(population, client.populations.list(), what="population")
         show_record(client.populations.get(found.id), as_json=as_json)
@@ -89,7 +89,7 @@ def ledger(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Every change of the balance, the oldest first (needs a curator key)."""
+    """Every change of the balance, oldest first (needs a curator key)."""
     with connected() as client:
         found = find(population, client.populations.list(), what="population")
         if verify:

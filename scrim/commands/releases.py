@@ -27,7 +27,7 @@ Timeout = Annotated[float | None, typer.Option(help="Longest wait in seconds.")]
 
 @app.command()
 def preview(spec: Spec, dataset: DatasetOption = None, as_json: AsJson = False) -> None:
-    """What a release would cost; touches neither data nor budget (needs a curator key)."""
+    """Show the cost of a release; uses neither data nor budget (needs a curator key)."""
     with connected() as client:
         found = client.releases.preview(_body(client, spec, dataset))
     _show_preview(found, as_json=as_json)
@@ -94,7 +94,7 @@ def events(
     after: Annotated[int, typer.Option(help="Only events after this number.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """What happens to a release, line by line, until it has ended."""
+    """Print the events of a release, one per line, until it ends."""
     with connected() as client:
         for event in client.releases.events(release_id, after=after):
             if as_json:
@@ -116,7 +116,7 @@ def list_releases(as_json: AsJson = False) -> None:
 
 @app.command()
 def show(release_id: ReleaseId, as_json: AsJson = False) -> None:
-    """One release: what was asked, how far it is, what it cost and what came out."""
+    """One release: its request, progress, cost and results."""
     with connected() as client:
         show_record(client.releases.get(release_id), as_json=as_json)
 
@@ -142,7 +142,7 @@ def download(
 
 @app.command()
 def cancel(release_id: ReleaseId, as_json: AsJson = False) -> None:
-    """Give a release up; what it has not spent returns (needs a curator key)."""
+    """Cancel a release; its unspent budget is returned (needs a curator key)."""
     with connected() as client:
         release = client.releases.cancel(release_id)
     if as_json:
@@ -182,7 +182,7 @@ def answers(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Ask the released model, free (needs an analyst key)."""
+    """Ask the released model, at no cost (needs an analyst key)."""
     asked = read_json(workload).get("workload")
     if not isinstance(asked, list):
         raise UnusableInput(f"{workload} must hold a list called workload")
@@ -206,7 +206,7 @@ def sample(
     rows: Annotated[int, typer.Option(help="Number of rows (of groups, for two-level data).")],
     as_json: AsJson = False,
 ) -> None:
-    """Draw more rows from the released model, as CSV, free (needs an analyst key)."""
+    """Draw more rows from the released model, as CSV, at no cost (needs an analyst key)."""
     with connected() as client:
         drawn = client.releases.samples(release_id, rows)
     if as_json:
@@ -216,7 +216,7 @@ def sample(
 
 
 def _body(client: Client, spec: Path, dataset: str | None) -> dict[str, Any]:
-    """The body in a file, with the dataset that was named beside it."""
+    """Read the body from a file, and add the dataset if it was given as an option."""
     body = read_json(spec)
     if dataset is not None:
         body["dataset_id"] = find(dataset, client.datasets.list(), what="dataset").id

@@ -48,7 +48,7 @@ def propose(
 def import_code_book(
     file: Annotated[Path, typer.Argument(help="The code book: JSON, or YAML of SmartNoise.")],
     format: Annotated[
-        schemas.CodeBook, typer.Option(help="Who wrote it: csvw, smartnoise (also Lomas) or mbi.")
+        schemas.CodeBook, typer.Option(help="Its format: csvw, smartnoise (also Lomas) or mbi.")
     ],
     table: Annotated[
         str | None, typer.Option(help="The table, if the code book has several.")
@@ -56,7 +56,7 @@ def import_code_book(
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take a schema over from a code book; nothing is added to what it declares."""
+    """Import a schema from a code book; nothing is added to what it declares."""
     imported = schemas.from_code_book(file, format, table=table)
     protection = imported.protection and imported.protection.model_dump(exclude_none=True)
     if protection:
@@ -81,7 +81,7 @@ def check(
 
 
 def _write(schema: Schema, output: Path | None, found: dict[str, Any] | None) -> None:
-    """The schema, fit for an upload; `found` are things to say about it as JSON as well."""
+    """Write the schema, ready for an upload; `found` is added to the JSON output."""
     content = schema.model_dump(mode="json", exclude_none=True)
     if output is None:
         show_json(content if found is None else {"schema": content} | found)

@@ -1,4 +1,4 @@
-"""What all commands share: the service and the key from the environment, files, friendly errors."""
+"""Shared code of all commands: service and key from the environment, input files, errors."""
 
 import json
 import os
@@ -26,7 +26,7 @@ class FriendlyGroup(typer.core.TyperGroup):
     """Commands that print expected errors as sentences and exit with a code for each kind."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
+        """Run the command, and print expected errors."""
         try:
             return super().invoke(ctx)
         except ScrimError as error:
@@ -44,7 +44,7 @@ def connected() -> Iterator[Client]:
             "`scrim key create` makes others"
         )
     if not key.isascii() or not key.isprintable():
-        raise UnusableInput("SCRIM_KEY does not look like an API key")
+        raise UnusableInput("SCRIM_KEY is not an API key")
     with Client(os.environ.get("SCRIM_URL") or DEFAULT_URL, key) as client:
         yield client
 
@@ -71,7 +71,7 @@ def check(content: dict[str, Any], model: type[BaseModel], path: Path) -> None:
 
 
 def find(wanted: str, things: Iterable[Named], *, what: str) -> Named:
-    """The thing of that id or, where only one has it, of that name."""
+    """Find a resource by its id, or by its name if the name is unique."""
     listed = list(things)
     found = [thing for thing in listed if wanted == thing.id]
     found = found or [thing for thing in listed if wanted == thing.name]

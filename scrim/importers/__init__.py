@@ -1,7 +1,7 @@
-"""Schemas that people already have, in other formats, turned into ours.
+"""Importers of schemas in other formats.
 
-An importer carries over what was declared and adds nothing: what has no counterpart here is refused
-with a SpecError that names the column and the remedy. Fields that cannot change what the schema
+An importer converts what was declared and adds nothing. A field without a counterpart is refused with
+a SpecError that names the column and the remedy. Fields that cannot change what the schema
 means, such as performance hints, are ignored.
 """
 

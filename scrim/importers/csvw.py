@@ -41,7 +41,7 @@ _EXTENSION = {
     "invariantPublicKeys",
 }
 _INHERITED = ("datatype", "default", "null", "required", "separator")
-# Where the file is, how it is laid out and shown, and bounds that ours never exceed.
+# Location, layout and presentation of the file, and bounds that ours never exceed.
 _IGNORED_OF_TABLES = {
     "@context",
     "@id",
@@ -82,9 +82,9 @@ _KNOWN_OF_TABLES = {
 
 
 def from_csvw_eo(document: Fields | str, *, booleans: Booleans = ("false", "true")) -> Imported:
-    """The schema of the only table, and the people it protects.
+    """Convert the metadata of a single table to a schema and its protection.
 
-    `booleans` is how the file spells false and true, where the metadata does not say.
+    `booleans` is how the file spells false and true, if the metadata does not say.
     """
     group = terms_of(parse_json(document), "the document")
     table = _only_table(group)
@@ -153,7 +153,7 @@ def _partitions(fields: Fields, position: int) -> list[Fields] | None:
 
 
 def _identity(fields: Fields, position: int) -> str:
-    """What the metadata calls the column: its name, else its title."""
+    """The column's name in the metadata: its name, else its title."""
     name = fields.get("name", next(iter(_titles(fields)), None))
     if not isinstance(name, str):
         raise SpecError(f"column number {position} needs a name")
@@ -161,7 +161,7 @@ def _identity(fields: Fields, position: int) -> str:
 
 
 def _name_in_file(name: str, fields: Fields) -> str:
-    """What the header of the file says: the title where there is one, else the name."""
+    """The column's name in the header of the file: its title, else its name."""
     titles = _titles(fields)
     if not titles or name in titles:
         return name
@@ -179,7 +179,7 @@ def _titles(fields: Fields) -> list[str]:
 
 
 def _privacy_unit(about: Fields, columns: dict[str, dict[str, Any]]) -> str | None:
-    """The column that tells the protected people apart."""
+    """The column that identifies the protected people."""
     marked = [
         name
         for name, fields in columns.items()

@@ -1,4 +1,4 @@
-"""One column of CSVW metadata, turned into ours."""
+"""Conversion of one column of CSVW metadata."""
 
 import re
 from collections.abc import Sequence
@@ -123,7 +123,7 @@ _ALTERNATIVES = re.compile(rf"{_LITERALS}|\^?\((?:\?:)?{_LITERALS}\)\$?")
 
 
 def convert_column(name: str, fields: Fields, booleans: Booleans) -> Fields | None:
-    """The declaration of one column; none where the file does not hold it or it must not leave."""
+    """The declaration of one column; None if it is virtual or suppressed."""
     what = f"column {name!r}"
     refuse_unknown(fields, _KNOWN_OF_COLUMNS, what)
     if any(read_flag(fields, f, what=what, default=False) for f in ("virtual", "suppressOutput")):
@@ -155,7 +155,7 @@ def convert_column(name: str, fields: Fields, booleans: Booleans) -> Fields | No
 
 
 def _datatype(what: str, fields: Fields) -> dict[str, Any]:
-    """The datatype as an object; text where none is given, as CSVW has it."""
+    """The datatype as an object; text by default, as in CSVW."""
     given = fields.get("datatype") or "string"
     datatype = (
         {"base": given} if isinstance(given, str) else read_fields(given, f"{what}: datatype")
@@ -175,7 +175,7 @@ def _is_nullable(what: str, fields: Fields) -> bool:
 
 
 def _check_null(what: str, fields: Fields, *, as_text: bool) -> None:
-    """Cells that stand for missing: here empty ones, and what is no number among numbers."""
+    """Refuse `null` values that differ from ours: empty cells, and non-numbers among numbers."""
     given = fields.get("null")
     for text in [given] if isinstance(given, str | None) else read_list(given, f"{what}: null"):
         if text and (as_text or not isinstance(text, str) or _CSVW_NUMBER.fullmatch(text)):
@@ -183,7 +183,7 @@ def _check_null(what: str, fields: Fields, *, as_text: bool) -> None:
 
 
 def _labels(name: str, fields: Fields, datatype: Fields, booleans: Booleans) -> list[str] | None:
-    """The listed categories, or none where the column is not listed."""
+    """The listed categories, or None if the column does not list them."""
     what = f"column {name!r}"
     listed = {field: fields[field] for field in _KEYS if fields.get(field) is not None}
     values = [p["partitionValue"] for p in fields.get("partitions") or [] if "partitionValue" in p]
@@ -202,7 +202,7 @@ def _labels(name: str, fields: Fields, datatype: Fields, booleans: Booleans) -> 
 
 
 def _agreed(name: str, listed: Fields, booleans: Booleans) -> list[str]:
-    """The categories, which several fields may list, but not differently."""
+    """The categories; several fields may list them, if they agree."""
     found = [read_labels(values, column=name, booleans=booleans) for values in listed.values()]
     if any(set(labels) != set(found[0]) for labels in found):
         raise SpecError(
@@ -223,7 +223,7 @@ def _spelled_booleans(what: str, datatype: Fields, booleans: Booleans) -> Boolea
 
 
 def _alternatives(pattern: Any) -> list[str] | None:
-    """The texts that a pattern of plain alternatives, such as `F|M`, allows; none if it is another."""
+    """The texts that a pattern of plain alternatives, such as `F|M`, allows; None for others."""
     plain = _ALTERNATIVES.fullmatch(pattern) if isinstance(pattern, str) else None
     if plain is None:
         return None
@@ -232,7 +232,7 @@ def _alternatives(pattern: Any) -> list[str] | None:
 
 
 def _range(what: str, fields: Fields, datatype: Fields, *, whole: bool) -> dict[str, Any]:
-    """Bounds, and bins where public partitions cut the whole range."""
+    """The bounds, and bins if public partitions divide the whole range."""
     if datatype.get("format") is not None:
         raise SpecError(f"{what}: write numbers plainly, with a decimal point, and drop format")
     if any(datatype.get(name) is not None for name in _EXCLUSIVE):
@@ -257,7 +257,7 @@ def _range(what: str, fields: Fields, datatype: Fields, *, whole: bool) -> dict[
 def _bound(
     what: str, fields: Fields, datatype: Fields, names: Sequence[str], *, whole: bool
 ) -> float | None:
-    """The bound that the column or its datatype gives, under whichever name."""
+    """The bound given by the column or its datatype, under any of its names."""
     given = {
         _number(node[name], f"{what}: {name}", whole=whole)
         for node in (fields, datatype)
@@ -270,7 +270,7 @@ def _bound(
 
 
 def _cuts(what: str, partitions: Sequence[Fields], *, whole: bool) -> list[float]:
-    """Where adjacent intervals [a, b) meet, with both ends."""
+    """The edges of adjacent intervals [a, b)."""
     intervals = sorted(_interval(what, partition, whole=whole) for partition in partitions)
     if any(upper != lower for (_, upper), (lower, _) in pairwise(intervals)):
         raise SpecError(f"{what}: its partitions must meet without gaps; correct or drop them")
@@ -290,7 +290,7 @@ def _interval(what: str, partition: Fields, *, whole: bool) -> tuple[float, floa
 
 
 def _number(value: Any, what: str, *, whole: bool) -> float:
-    """A number, which CSVW may write as text."""
+    """Read a number, which CSVW may write as text."""
     if isinstance(value, str) and _CSVW_NUMBER.fullmatch(value):
         value = float(value)
     return read_whole(value, what) if whole else read_number(value, what)

@@ -1,4 +1,4 @@
-"""What all importers share: reading untrusted fields, and declaring columns from them."""
+"""Shared code of all importers: read untrusted fields, and declare columns from them."""
 
 import json
 import math
@@ -19,15 +19,15 @@ Booleans = tuple[str, str]
 
 @dataclass(frozen=True)
 class Imported:
-    """A schema, and what its source says about who is protected."""
+    """A schema, and the protection that its source declares."""
 
     schema: Schema
     protection: Protection | None
-    """The privacy unit for the population; none where the source says nothing about it."""
+    """The privacy unit for the population; None if the source does not declare it."""
 
 
 def declare(columns: Sequence[Fields]) -> Schema:
-    """Our schema of those columns, or an error that names the column."""
+    """Build a schema of those columns, or raise an error that names the column."""
     try:
         return Schema.model_validate({"columns": list(columns)})
     except ValidationError as refused:
@@ -36,7 +36,7 @@ def declare(columns: Sequence[Fields]) -> Schema:
 
 
 def protect_people(*, max_rows: int) -> Protection:
-    """Protect people who own at most `max_rows` rows each; an identifier column says whose a row is."""
+    """Protect people who own at most `max_rows` rows each; an identifier column names the owner of a row."""
     try:
         return Protection(unit="person", max_rows_per_person=max_rows)
     except ValidationError as refused:
@@ -45,7 +45,7 @@ def protect_people(*, max_rows: int) -> Protection:
 
 
 def parse_json(document: Fields | str) -> Fields:
-    """A JSON object, given as text or already parsed."""
+    """Return a JSON object, given as text or already parsed."""
     if not isinstance(document, str):
         return read_fields(document, "the document")
     try:
@@ -87,7 +87,7 @@ def read_list(value: Any, what: str) -> list[Any]:
 
 
 def read_flag(fields: Fields, field: str, *, what: str, default: bool) -> bool:
-    """A field that is true or false; the default where it is not given."""
+    """A field that is true or false; the default if it is missing."""
     value = fields.get(field)
     if value is None:
         return default
@@ -97,7 +97,7 @@ def read_flag(fields: Fields, field: str, *, what: str, default: bool) -> bool:
 
 
 def read_whole(value: Any, what: str) -> int:
-    """A whole number; a float that has no fraction is one too."""
+    """Read a whole number; a float without a fraction is accepted."""
     number = read_number(value, what)
     if number != math.floor(number):
         raise SpecError(f"{what} must be a whole number")
@@ -114,12 +114,12 @@ def read_number(value: Any, what: str) -> int | float:
 def _is_finite(value: float) -> bool:
     try:
         return math.isfinite(value)
-    except OverflowError:  # an integer beyond every float
+    except OverflowError:  # an integer too large for a float
         return False
 
 
 def read_labels(values: Any, *, column: str, booleans: Booleans) -> list[str]:
-    """Listed categories as the text of their cells; null stands for a missing cell, and is none."""
+    """Listed categories as the text of their cells; null means a missing cell and is left out."""
     labels: list[str] = []
     for value in read_list(values, f"column {column!r}: the list of categories"):
         match value:
@@ -138,7 +138,7 @@ def read_labels(values: Any, *, column: str, booleans: Booleans) -> list[str]:
 
 
 def refuse_unknown(fields: Iterable[str], known: Collection[str], what: str) -> None:
-    """Refuse a field of which we cannot tell whether it changes the meaning."""
+    """Refuse unknown fields, which may change the meaning of the schema."""
     for field in fields:
         if field not in known:
             raise SpecError(

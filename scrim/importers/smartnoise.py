@@ -22,7 +22,7 @@ from scrim.importers.declaration import (
 from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 
-# How a query is run, or a bound that is enforced here anyway: none of them changes a schema.
+# Options of queries, or bounds that are enforced anyway: none of them changes a schema.
 _IGNORED_OPTIONS = {
     "rows",
     "rows_exact",
@@ -62,7 +62,7 @@ _QUOTES = {'"': '"', "`": "`", "[": "]"}
 def from_smartnoise(
     metadata: Fields, *, table: str | None = None, booleans: Booleans = ("false", "true")
 ) -> Imported:
-    """The schema of one table, and the people it protects.
+    """Convert the metadata of one table to a schema and its protection.
 
     `table` picks one of several tables; `booleans` is how the file spells false and true.
     """
@@ -80,7 +80,7 @@ def from_smartnoise(
 
 
 def _pick_table(metadata: Fields, wanted: str | None) -> tuple[Fields, Fields]:
-    """The options and the columns of the table that is meant."""
+    """The options and the columns of the chosen table."""
     if "columns" in metadata:
         options = {name: value for name, value in metadata.items() if name != "columns"}
         refuse_unknown(options, _OPTIONS, "the table")
@@ -107,7 +107,7 @@ def _tables(metadata: Fields) -> dict[str, Fields]:
 
 
 def _unquoted(name: str) -> str:
-    """A column's name as it stands in a file, without the quotes that SQL puts around it."""
+    """A column's name in the file, without SQL quotes."""
     quoted = len(name) > 2 and _QUOTES.get(name[0]) == name[-1]
     return name[1:-1] if quoted else name
 
@@ -141,7 +141,7 @@ def _is_identifier(name: str, fields: Fields) -> bool:
 
 
 def _column(name: str, fields: Fields, booleans: Booleans) -> Fields | None:
-    """The declaration of one column; none where SmartNoise ignores it."""
+    """The declaration of one column; None if SmartNoise ignores it."""
     what = f"column {name!r}"
     refuse_unknown(fields, _FIELDS, what)
     if _unquoted(str(fields.get("name", name))) != name:
@@ -177,7 +177,7 @@ def _column(name: str, fields: Fields, booleans: Booleans) -> Fields | None:
 
 
 def _is_nullable(what: str, fields: Fields) -> bool:
-    """As declared; where nothing is declared, a missing cell is kept as missing."""
+    """As declared; by default a missing cell is kept as missing."""
     share = fields.get("nullable_proportion")
     default = share is None or read_number(share, f"{what}: nullable_proportion") > 0
     return read_flag(fields, "nullable", what=what, default=default)
