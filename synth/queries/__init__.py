@@ -1,4 +1,4 @@
-"""Query classes: what is counted, how sensitive it is, and how each kind of model answers it."""
+"""Query classes: what they count, their sensitivity, and how each kind of model answers them."""
 
 from synth.queries.binary_tree import TreeQueries
 from synth.queries.block import QueryBlock, Single

@@ -1,6 +1,6 @@
-"""Binary trees: every level of ever finer intervals of numbers, crossed with categories.
+"""Binary trees: intervals of numbers at several levels, each twice as fine, crossed with categories.
 
-Only the finest cells are counted or computed; all others are sums of these.
+Only the finest cells are counted or computed; all others are their sums.
 """
 
 import math
@@ -32,7 +32,7 @@ from synth.queries.tree_plan import TreePlan
 
 @dataclass(frozen=True)
 class TreeQueries(QueryBlock):
-    """The cells of the cross tables of some columns, the numeric ones at all combinations of levels."""
+    """The cells of the cross tables of some columns, for all combinations of levels of numeric ones."""
 
     reads: ClassVar[Literal["codes", "numbers"]] = "numbers"
 
@@ -47,32 +47,32 @@ class TreeQueries(QueryBlock):
 
     @property
     def size(self) -> int:
-        """Number of cells of all tables."""
+        """Total number of cells of all tables."""
         return self._size
 
     @property
     def name(self) -> str:
-        """Its columns and levels."""
+        """The name: columns and levels."""
         return f"tree({joined(self.attributes)}, {self.levels} levels)"
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
-        """A row is in one cell of every table."""
+        """The sensitivity: a row is in one cell of every table."""
         return self._block.sensitivity(self.schema, protection)
 
     def labels(self, schema: Schema) -> Iterator[str]:
-        """Such as `sex=F & age in [25, 50) (2 of 4)`: intervals of different levels may be the same."""
+        """Such as `sex=F & age in [25, 50) (2 of 4)`; intervals of different levels may be equal."""
         for table in self.tables:
             parts = [_cell_labels(reading, schema) for reading in table]
             yield from (" & ".join(cell) for cell in product(*parts))
 
     @classmethod
     def counter(cls, blocks: Sequence["TreeQueries"]) -> "TreeCounter":
-        """Count the finest cells of all of them in one pass over the rows."""
+        """Count the finest cells of all blocks in one pass over the rows."""
         return TreeCounter(blocks)
 
     @classmethod
     def on_histogram(cls, blocks: Sequence["TreeQueries"], model: Cells) -> list[torch.Tensor]:
-        """Sum the weights of bins; columns that it does not have are uniform."""
+        """Sum the weights of bins; columns that the model lacks are uniform."""
         plan = _plan_of(tuple(blocks))
         return plan.all_levels(plan.on_histogram(model))
 
@@ -104,7 +104,7 @@ class TreeQueries(QueryBlock):
 
     @classmethod
     def on_relaxed(cls, blocks: Sequence["TreeQueries"], rows: SoftRows) -> torch.Tensor:
-        """Every row is a product distribution over the softly edged finest cells of its columns."""
+        """Answer from each row's product distribution over the soft finest cells of its columns."""
         plan = _plan_of(tuple(blocks))
         return plan.fold.all_levels(Marginal.on_product(plan.finest, rows.mixture(plan.readings)))
 
@@ -121,14 +121,14 @@ class TreeQueries(QueryBlock):
         return TreeBlock(self.attributes, self.levels)
 
     def require_bins(self) -> None:
-        """Refuse models that know numbers only by their bins, where these are not parts of the cells."""
+        """Refuse models with binned numbers if the bins are not parts of the cells."""
         problem = self._block.unaligned(self.schema)
         if problem is not None:
             raise SpecError(problem)
 
     @cached_property
     def _cells_of_codes(self) -> dict[str, torch.Tensor]:
-        """For each reading, the cell of every code that discrete models have of its column."""
+        """For each reading, the cell of every code of its column in discrete models."""
         self.require_bins()
         readings = [reading for axis in self._axes for reading in axis]
         return {
@@ -137,12 +137,12 @@ class TreeQueries(QueryBlock):
 
     @cached_property
     def tables(self) -> list[tuple[Reading, ...]]:
-        """How the columns are read for each table, coarse ones first."""
+        """The readings of the columns for each table, coarse ones first."""
         return list(product(*self._axes))
 
     @cached_property
     def finest(self) -> tuple[Reading, ...]:
-        """How the columns are read at the last level."""
+        """The readings of the columns at the last level."""
         return tuple(axis[-1] for axis in self._axes)
 
     @cached_property
@@ -156,7 +156,7 @@ class TreeQueries(QueryBlock):
 
 
 class TreeCounter:
-    """Adds up the counts of some trees, chunk by chunk."""
+    """Counts trees, chunk by chunk."""
 
     def __init__(self, trees: Sequence[TreeQueries]) -> None:
         self._plan = _plan_of(tuple(trees))
@@ -174,12 +174,12 @@ class TreeCounter:
 
 @lru_cache(maxsize=KEPT_PLANS)
 def _plan_of(trees: tuple[TreeQueries, ...]) -> TreePlan:
-    """The same plan is used in every step of a fit."""
+    """Return a cached plan, since every step of a fit uses the same one."""
     return TreePlan(trees)
 
 
 def _cell_labels(reading: Reading, schema: Schema) -> list[str]:
-    """Of each code of a column."""
+    """The label of each code of a column."""
     column = schema.attribute(reading.column)
     if isinstance(column, CategoricalColumn):
         return category_labels(column)

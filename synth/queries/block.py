@@ -1,7 +1,7 @@
-"""The contract of a query class.
+"""The interface of a query class.
 
 A block is a set of counting queries that are selected and measured together, such as all cells of
-one marginal. A class answers many of its blocks at once, because they share work.
+one marginal. A class answers many blocks at once, because they share work.
 """
 
 from abc import ABC, abstractmethod
@@ -27,7 +27,7 @@ class Counter(Protocol):
     """Counts over any number of rows, chunk by chunk."""
 
     def add(self, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Count the rows of one chunk, read as the query class reads them."""
+        """Count the rows of one chunk, in the form that the query class reads."""
 
     def totals(self) -> list[Counts]:
         """The counts of each block."""
@@ -36,8 +36,8 @@ class Counter(Protocol):
 class QueryBlock(ABC):
     """Counting queries that belong together.
 
-    Whether a row satisfies a query depends on that row alone, to the last bit: on nothing else in its
-    chunk, and on no order of summation. The sensitivities rest on it.
+    Whether a row satisfies a query must depend on that row alone, to the last bit: not on the rest of its
+    chunk, and not on an order of summation. The sensitivities rely on this.
     """
 
     reads: ClassVar[Literal["codes", "numbers"]]
@@ -59,7 +59,7 @@ class QueryBlock(ABC):
 
     @abstractmethod
     def sensitivity(self, protection: Protection) -> Sensitivity:
-        """How far one privacy unit can move the block's counts."""
+        """How much one privacy unit can change the block's counts."""
 
     @abstractmethod
     def labels(self, schema: Schema) -> Iterator[str]:
@@ -68,16 +68,16 @@ class QueryBlock(ABC):
     @classmethod
     @abstractmethod
     def counter(cls, blocks: Sequence[Self]) -> Counter:
-        """Something that counts these blocks in one pass over the rows."""
+        """Return a counter that counts these blocks in one pass over the rows."""
 
     @classmethod
     def on_histogram(cls, blocks: Sequence[Self], model: Cells) -> list[torch.Tensor]:
-        """Answers, as fractions, on a weight per cell of the domain, however they are kept."""
+        """Answers, as fractions, on a distribution over the cells of the domain, in any form."""
         _needs_numbers(blocks)
 
     @classmethod
     def on_support(cls, blocks: Sequence[Self], support: WeightedRows) -> list[torch.Tensor]:
-        """Answers, as fractions, on weighted rows; rows of equal weight are the special case."""
+        """Answers, as fractions, on weighted rows; plain rows have equal weights."""
         _needs_numbers(blocks)
 
     def matching(self, index: int, support: WeightedRows) -> torch.Tensor:
@@ -91,44 +91,44 @@ class QueryBlock(ABC):
 
     @classmethod
     def on_group_types(cls, blocks: Sequence[Self], types: GroupKinds) -> list[torch.Tensor]:
-        """Answers, per block, on one weight for every kind of group."""
-        raise TypeError(f"{blocks[0].name} is about rows, and this model has groups of individuals")
+        """Answers, per group, on one weight for every kind of group."""
+        raise TypeError(f"{blocks[0].name} is about rows, but this model has groups of individuals")
 
     @property
     def columns_read(self) -> tuple[str, ...]:
-        """What it reads of a table."""
+        """The columns of a table that it reads."""
         return self.attributes
 
     @property
     def whole(self) -> "QueryBlock | None":
-        """One query that counts all of which its fractions are parts; None where these are all rows."""
+        """The query that counts the denominator of its fractions; None if that is all rows."""
         return None
 
     def shares(self, name: str, counts: NDArray[Any]) -> NDArray[Any] | None:
-        """The counts of one attribute's codes according to its own counts, if these tell them."""
+        """The counts of one attribute's codes, derived from the block's counts; None if not possible."""
         return None
 
     def only(self, queries: Sequence[int]) -> "QueryBlock":
-        """Some of its queries, of a block that is not selected as a whole."""
+        """Return a block of some of its queries, if it is not selected as a whole."""
         raise TypeError(f"{self.name} is selected and measured as a whole")
 
     @classmethod
     @abstractmethod
     def on_relaxed(cls, blocks: Sequence[Self], rows: SoftRows) -> torch.Tensor:
-        """Answers of all blocks, one after another, differentiably, on rows with soft edges."""
+        """Answers of all blocks, one after another, differentiably, on relaxed rows."""
 
     @abstractmethod
     def features(self, schema: Schema) -> Features:
-        """Which queries a row satisfies, in a form in which one changed cell is quickly told."""
+        """The queries that a row satisfies, in a form that is fast to update when one cell changes."""
 
 
 def _needs_numbers(blocks: Sequence[QueryBlock]) -> NoReturn:
-    raise SpecError(f"{blocks[0].name} is about numbers, and this model has only their bins")
+    raise SpecError(f"{blocks[0].name} is about numbers, but this model has only their bins")
 
 
 @dataclass(frozen=True)
 class Single:
-    """One query of a block, to be measured alone (as the papers do)."""
+    """One query of a block, measured alone (as in the papers)."""
 
     block: QueryBlock
     index: int
@@ -144,6 +144,6 @@ class Single:
         return 1
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
-        """The farthest that any query of its block moves."""
+        """The largest sensitivity of any query of its block."""
         linf = self.block.sensitivity(protection).linf
         return Sensitivity(l1=linf, l2_squared=linf**2, linf=linf)

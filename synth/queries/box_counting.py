@@ -1,4 +1,4 @@
-"""Adding up the weights of points in boxes: the compiled loop behind conjunctions."""
+"""Summing the weights of points in boxes: the compiled loop for conjunctions."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from synth.compiled import kept_on_disk
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Weights = NDArray[Any]
-"""Whole numbers or floats; sums are of the same type, and exact for whole numbers."""
+"""Integers or floats; sums have the same type and are exact for integers."""
 
 
 @kept_on_disk
@@ -25,9 +25,10 @@ def sum_in_boxes(
 ) -> Weights:
     """The sum of the weights of the points in each box.
 
-    A point is a column of `points`, a dimension a row. A box has sides, from its start to the next
-    box's: low <= x < high in some dimension. The first sides are in the dimensions by which the points
-    are sorted, all but the last of them about a single coordinate: they hold for consecutive points.
+    A point is a column of `points`; a dimension is a row. The sides of a box are those from its start to
+    the next box's start; each requires low <= x < high in one dimension. The first sides are in the
+    dimensions by which the points are sorted, and all but the last of these fix a single coordinate, so
+    they hold for consecutive points.
     """
     totals = np.zeros(len(start) - 1, weights.dtype)
     inside = np.empty(len(weights), np.uint8)

@@ -1,8 +1,8 @@
-"""Single queries as boxes: for each column that a query is about, an interval of its codes.
+"""Single queries as boxes: an interval of codes for each column of the query.
 
-Every marginal cell, range, prefix and cell of a tree is one, on the discrete codes of a model. A row is
-in the box exactly if the sum of its conditions that hold reaches their number: one unit of one layer,
-as the release game wants its critics (thesis on QueryGAN, theorem 5.1.1).
+Every marginal cell, range, prefix and tree cell is a box on the discrete codes of a model. A row is in
+the box exactly if all of its conditions hold, so a box is one threshold unit of one layer, as the release
+game requires of its critics (thesis on QueryGAN, theorem 5.1.1).
 """
 
 import math
@@ -16,11 +16,11 @@ from synth.queries.features import CellFeatures, ConjunctionFeatures
 from synth.queries.query_set import QuerySet
 
 Box = Mapping[str, range]
-"""The codes of each column that satisfy the query; columns that it is not about have none."""
+"""The codes of each column that satisfy the query; columns without a condition are absent."""
 
 
 def box_of(queries: QuerySet, query: int, schema: Schema) -> Box:
-    """One query of a set, by its position."""
+    """The box of one query of a set, by its position."""
     block, index = queries.locate(query)
     features = queries.blocks[block].features(schema)
     if isinstance(features, CellFeatures):
@@ -38,7 +38,7 @@ def box_of(queries: QuerySet, query: int, schema: Schema) -> Box:
 
 
 def _cell(features: CellFeatures, index: int, schema: Schema) -> Box:
-    """The cell of whichever table the index falls into."""
+    """The box of the cell at an index across all tables."""
     for axes in features.tables:
         sizes = [reading.size for reading in axes]
         if index < math.prod(sizes):
@@ -48,13 +48,13 @@ def _cell(features: CellFeatures, index: int, schema: Schema) -> Box:
     box = {}
     for reading, code in zip(axes, codes, strict=True):
         inside = np.flatnonzero(reading.codes_of(schema.attribute(reading.column)) == code)
-        # Bins are in the order of the cells that they are parts of; a narrow cell may have none.
+        # Bins are in the same order as the cells that contain them; a narrow cell may contain none.
         box[reading.column] = range(inside[0], inside[-1] + 1) if len(inside) else range(0)
     return box
 
 
 def as_conditions(boxes: Sequence[Box], columns: Sequence[Attribute]) -> ConditionArrays:
-    """Boxes in the form in which mixtures of products answer many conjunctions at once."""
+    """Boxes as conditions, so that mixtures of products answer many at once."""
     position = {column.name: i for i, column in enumerate(columns)}
     listed = [
         (query, position[name], len(codes) == 1, codes.start, codes.stop)

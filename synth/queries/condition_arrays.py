@@ -1,4 +1,4 @@
-"""Conditions of many conjunctions as arrays: every one says that a number is in [low, high)."""
+"""Conditions of many conjunctions as arrays: each requires that a number is in [low, high)."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,42 +17,42 @@ Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 MISSING = -math.inf
-"""Stands for a missing number, below all others."""
+"""Represents a missing number, below all others."""
 LOWEST = -float(np.finfo(np.float64).max)
-"""No number but a missing one is below it."""
+"""Only MISSING is below it."""
 
 Bounds = Callable[[Condition], tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class ConditionArrays:
-    """Conditions ordered by query, and in each query points before intervals."""
+    """Conditions ordered by query; within a query, points come before intervals."""
 
     queries: int
     query: Integers
     column: Integers
     """Position among the attributes."""
     is_point: Flags
-    """Whether it is about one category, or about missing numbers."""
+    """Whether the condition is on one category or on missing numbers."""
     low: Floats
     high: Floats
 
     def start(self) -> Integers:
-        """Where the conditions of each query start, and where the last ends."""
+        """The first condition of each query, and the end of the last query."""
         return np.searchsorted(self.query, np.arange(self.queries + 1))
 
     def on(self, columns: Flags) -> "ConditionArrays":
-        """Only the conditions on some columns, which are numbered anew."""
+        """Only the conditions on some columns, which are renumbered."""
         picked = self._picked(np.flatnonzero(columns[self.column]), self.query, self.queries)
         return replace(picked, column=(np.cumsum(columns) - 1)[picked.column])
 
     def sorted_by(self, rank: Integers) -> "ConditionArrays":
-        """The conditions of each query by the rank of their columns."""
+        """The conditions of each query, sorted by the rank of their columns."""
         order = np.lexsort((rank[self.column], self.query))
         return self._picked(order, self.query, self.queries)
 
     def of(self, queries: Integers) -> "ConditionArrays":
-        """The conditions of some queries, which are numbered anew."""
+        """The conditions of some queries, which are renumbered."""
         start = self.start()
         length = np.diff(start)[queries]
         first = np.cumsum(length) - length
@@ -75,7 +75,7 @@ class ConditionArrays:
 def in_numbers(
     conjunctions: Sequence[Conjunction], attributes: Sequence[Attribute]
 ) -> ConditionArrays:
-    """As a table reads numbers, with MISSING for missing ones."""
+    """Conditions on numbers as a table reads them, with MISSING for missing ones."""
     upper = {c.name: c.upper for c in attributes if not isinstance(c, CategoricalColumn)}
 
     def bounds(condition: Condition) -> tuple[float, float]:
@@ -92,7 +92,7 @@ def in_numbers(
 def in_bins(
     conjunctions: Sequence[Conjunction], attributes: Sequence[Attribute]
 ) -> ConditionArrays:
-    """As codes of categories and bins."""
+    """Conditions on the codes of categories and bins."""
     columns = {column.name: column for column in attributes}
     starts: dict[str, BinStarts] = {}
 

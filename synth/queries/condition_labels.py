@@ -14,7 +14,7 @@ def category_labels(column: CategoricalColumn) -> list[str]:
 
 
 def condition_labels(column: Attribute) -> Callable[[Condition], str]:
-    """Names conditions on a column."""
+    """Return a function that names conditions on a column."""
     if isinstance(column, CategoricalColumn):
         labels = category_labels(column)
         return lambda condition: labels[cast(HasCode, condition).code]

@@ -39,7 +39,7 @@ class ConjunctionQueries(QueryBlock):
     block: ConjunctionBlock
     schema: Schema = field(hash=False, repr=False)
     picked: tuple[int, ...] | None = None
-    """Which of the block's queries it has, where not all."""
+    """Positions of its queries in the block; None for all."""
     known: Sequence[Conjunction] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
@@ -48,7 +48,7 @@ class ConjunctionQueries(QueryBlock):
         return cls(block.attributes, block, schema)
 
     def only(self, queries: Sequence[int]) -> "ConjunctionQueries":
-        """Some of the queries: a fit to those that were measured need not answer the others."""
+        """Keep only some queries, so that a fit need not answer those that were not measured."""
         mine = range(self.block.count) if self.picked is None else self.picked
         picked = tuple(mine[query] for query in queries)
         return replace(self, picked=picked, known=[self.conjunctions[query] for query in queries])
@@ -60,7 +60,7 @@ class ConjunctionQueries(QueryBlock):
 
     @property
     def name(self) -> str:
-        """What decides the queries, such as a seed."""
+        """The name: what determines the queries, such as a seed."""
         of_all = "" if self.picked is None else f", {self.size} of these"
         return self.block.name + of_all
 
@@ -70,7 +70,7 @@ class ConjunctionQueries(QueryBlock):
         return self.block.item.conjunctions(self.schema) if self.known is None else self.known
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
-        """A row may satisfy all of them."""
+        """The sensitivity: a row may satisfy all of them."""
         return of_predicates(self.size, protection)
 
     def labels(self, schema: Schema) -> Iterator[str]:
@@ -88,7 +88,7 @@ class ConjunctionQueries(QueryBlock):
     def on_histogram(
         cls, blocks: Sequence["ConjunctionQueries"], model: Cells
     ) -> list[torch.Tensor]:
-        """Sums over tables of the columns of each conjunction; those it does not have are uniform."""
+        """Sums over tables of each conjunction's columns; columns that the model lacks are uniform."""
         return [_weights(g, model.domain.names).on_histogram(model) for g in blocks]
 
     @classmethod
@@ -118,7 +118,7 @@ class ConjunctionQueries(QueryBlock):
 
     @classmethod
     def on_relaxed(cls, blocks: Sequence["ConjunctionQueries"], rows: SoftRows) -> torch.Tensor:
-        """Means of products of how far each row satisfies the conditions."""
+        """Means of products of the soft indicators of each row's conditions."""
         answers = []
         for block in blocks:
             products, places = block.products_in_numbers
@@ -131,35 +131,35 @@ class ConjunctionQueries(QueryBlock):
 
     @cached_property
     def columns(self) -> tuple[Attribute, ...]:
-        """The columns that some condition is about."""
+        """The columns with a condition."""
         names = columns_of(self.conjunctions, self.schema)
         return tuple(self.schema.attribute(name) for name in names)
 
     @cached_property
     def conditions_in_bins(self) -> ConditionArrays:
-        """Their conditions for models that know numbers only by their bins."""
+        """The conditions for models with binned numbers."""
         return in_bins(self.conjunctions, self.columns)
 
     @cached_property
     def sums_in_numbers(self) -> ConjunctionSums:
-        """How they are counted."""
+        """The plan for counting them."""
         return ConjunctionSums(in_numbers(self.conjunctions, self.columns), self.columns)
 
     @cached_property
     def products_in_bins(self) -> tuple[ConjunctionProducts, BinRows]:
-        """How a mixture over codes answers them."""
+        """The plan for answering them on a mixture over codes."""
         conditions = self.conditions_in_bins
         return ConjunctionProducts(conditions), BinRows(conditions, self.columns)
 
     @cached_property
     def products_in_numbers(self) -> tuple[ConjunctionProducts, SoftPlaces]:
-        """How rows with soft edges answer them."""
+        """The plan for answering them on relaxed rows."""
         conditions = in_numbers(self.conjunctions, self.columns)
         return ConjunctionProducts(conditions), SoftPlaces(conditions, self.columns, self.schema)
 
 
 class ConjunctionCounter:
-    """Adds up the counts of some blocks of conjunctions, chunk by chunk."""
+    """Counts blocks of conjunctions, chunk by chunk."""
 
     def __init__(self, blocks: Sequence[ConjunctionQueries]) -> None:
         self._blocks = blocks
@@ -183,5 +183,5 @@ def _weights(block: ConjunctionQueries, names: tuple[str, ...]) -> ConjunctionWe
 
 
 def _without_nan(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Missing numbers as one below all others; categories are codes, and have a code for missing."""
+    """Replace missing numbers by MISSING; categories are codes and have a code for missing values."""
     return np.where(np.isnan(numbers), MISSING, numbers) if numbers.dtype.kind == "f" else numbers

@@ -1,7 +1,7 @@
-"""Conjunctions of a mixture of products: means over components of products of probabilities.
+"""Conjunctions on a mixture of products: means over components of products of probabilities.
 
-Works on whatever tells the probability of a condition in each component: a mixture over codes, where
-an interval is a difference of cumulative sums, or rows with soft edges.
+The probability of a condition in each component comes from a mixture over codes, where an interval is a
+difference of cumulative sums, or from relaxed rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,9 +23,9 @@ from synth.queries.readable import Products, SoftRows
 
 @dataclass(frozen=True)
 class Probabilities:
-    """How likely conditions, given by their positions, are in each component.
+    """The probabilities of conditions, given by their positions, in each component.
 
-    One row for each condition, so that those of all components stand together and are quickly picked.
+    One row per condition, so that its numbers for all components are contiguous and fast to select.
     """
 
     components: int
@@ -35,15 +35,15 @@ class Probabilities:
 
 @dataclass(frozen=True)
 class Shape:
-    """Conjunctions of so many points and so many intervals."""
+    """Conjunctions with the same numbers of points and intervals."""
 
     query: Integers
     points: torch.Tensor
     intervals: torch.Tensor
-    """Positions of conditions: one row for each condition of a conjunction."""
+    """Positions of conditions: one row per condition of a conjunction."""
 
     def answers(self, probabilities: Probabilities, recompute: bool) -> torch.Tensor:
-        """Means over components, in batches of conjunctions that fit."""
+        """Means over components, in batches of conjunctions that fit in memory."""
         at_once = max(1, MAX_ENTRIES // probabilities.components)
         batches = zip(
             torch.split(self.points, at_once, 1),
@@ -68,7 +68,7 @@ class Shape:
 
 
 class ConjunctionProducts:
-    """How to answer some conjunctions from the probabilities of their conditions."""
+    """A plan for answering conjunctions from the probabilities of their conditions."""
 
     def __init__(self, conditions: ConditionArrays) -> None:
         self._conditions = len(conditions.query)
@@ -100,7 +100,7 @@ def _shapes(conditions: ConditionArrays) -> list[Shape]:
 
 
 class BinRows:
-    """Where conditions on codes are found in the probabilities of a mixture of products."""
+    """The positions of conditions on codes in the probabilities of a mixture of products."""
 
     def __init__(self, conditions: ConditionArrays, attributes: Sequence[Attribute]) -> None:
         self._names = [column.name for column in attributes]
@@ -119,7 +119,7 @@ class BinRows:
         self._high = torch.from_numpy(cumulative_starts[conditions.column] + high)
 
     def probabilities(self, mixture: Products) -> Probabilities:
-        """How likely the conditions are in each component."""
+        """The probabilities of the conditions in each component."""
         device = mixture.probabilities.device
         point, low, high = (rows.to(device) for rows in (self._point, self._low, self._high))
         table = mixture.columns(self._names).T.contiguous()
@@ -136,7 +136,7 @@ class BinRows:
 
 
 class SoftPlaces:
-    """Where conditions on numbers are found in rows with soft edges."""
+    """The places of conditions on numbers in relaxed rows."""
 
     def __init__(
         self, conditions: ConditionArrays, attributes: Sequence[Attribute], schema: Schema
@@ -158,7 +158,7 @@ class SoftPlaces:
         self._low, self._high = torch.from_numpy(low), torch.from_numpy(high)
 
     def probabilities(self, rows: SoftRows) -> Probabilities:
-        """How far each row satisfies the conditions."""
+        """The soft indicators of the conditions for each row."""
         table = rows.coordinates
         point, position = self._point.to(table.device), self._position.to(table.device)
         low, high = self._low.to(table), self._high.to(table)

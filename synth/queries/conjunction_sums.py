@@ -1,8 +1,8 @@
-"""Sums of weights of the rows that satisfy conjunctions; a count is the case of weights of one.
+"""Sums of weights of the rows that satisfy conjunctions; with weights of one, counts.
 
-Conjunctions that begin with the same columns are looked at together. The rows are sorted by the first
-of these columns, or by the first two where the first is a category: the conditions on those hold for
-consecutive rows, among which the others are compared one by one.
+Conjunctions that begin with the same columns are processed together. The rows are sorted by the first
+of these columns, or by the first two if the first is a category. The conditions on those columns hold
+for consecutive rows; the other conditions are compared row by row.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,15 +22,15 @@ from synth.queries.condition_arrays import ConditionArrays, Floats, Integers
 Columns = Mapping[str, NDArray[Any]]
 
 CELLS_AT_ONCE = 2**22
-"""Rows times columns that are looked at together."""
+"""Limit of rows times columns that are processed together."""
 SUMMED_AT_ONCE = 2**16
-"""No more rows than this at once: they stay in the processor's caches."""
+"""Limit of rows that are summed at once, so that they stay in the processor's caches."""
 WORTH_SORTING = 10
-"""So many conjunctions for each column that they are about pay for sorting the rows."""
+"""Number of conjunctions per column from which sorting the rows saves time."""
 
 
 class ConditionRows:
-    """Some rows: one row of a matrix for each column, numbers without any NaN."""
+    """Some rows as a matrix: one line per column, numbers without NaN."""
 
     def __init__(self, matrix: Floats, weights: Weights) -> None:
         self.matrix = matrix
@@ -38,7 +38,7 @@ class ConditionRows:
         self._by_one: dict[int, Integers] = {}
 
     def order(self, columns: tuple[int, ...]) -> Integers:
-        """Sorts the rows by the first column, then by the second if there is one."""
+        """The order that sorts the rows by the first column, then by the second if there is one."""
         *first, last = columns
         if last not in self._by_one:
             self._by_one[last] = np.argsort(self.matrix[last])
@@ -53,16 +53,16 @@ class ConditionRows:
 
 @dataclass(frozen=True)
 class SortedBoxes:
-    """Conjunctions that are looked at in rows sorted by some columns."""
+    """Conjunctions that are evaluated on rows sorted by some columns."""
 
     sorted_by: tuple[int, ...]
     columns: Integers
-    """The columns that they are about."""
+    """The columns with a condition."""
     query: Integers
     start: Integers
-    """Where the conditions of each of them start."""
+    """The first condition of each conjunction."""
     dimension: Integers
-    """Of each condition, the position of its column among `columns`."""
+    """The position of each condition's column among `columns`."""
     low: Floats
     high: Floats
 
@@ -84,7 +84,7 @@ class SortedBoxes:
 
 
 class ConjunctionSums:
-    """How to add up the weights of the rows that satisfy each of some conjunctions."""
+    """A plan for summing the weights of the rows that satisfy each conjunction."""
 
     def __init__(self, conditions: ConditionArrays, columns: Sequence[Attribute]) -> None:
         self._queries = conditions.queries
@@ -92,7 +92,7 @@ class ConjunctionSums:
         self._boxes = list(_sorted_boxes(conditions, columns))
 
     def of(self, columns: Columns, weights: Weights) -> Weights:
-        """The sum of each conjunction, over categories as codes and numbers without any NaN."""
+        """The sum of each conjunction, over categories as codes and numbers without NaN."""
         at_once = min(SUMMED_AT_ONCE, CELLS_AT_ONCE // max(1, len(self._names)))
 
         def sums(start: int) -> Weights:
@@ -133,7 +133,7 @@ def _sorted_boxes(
 def _by_first_columns(
     conditions: ConditionArrays, columns: Sequence[Attribute]
 ) -> dict[tuple[int, ...], list[int]]:
-    """Queries by the columns that the rows are to be sorted by: none where it does not pay."""
+    """Group queries by the columns to sort the rows by; no columns if sorting saves no time."""
     column = conditions.column.tolist()
     members: dict[tuple[int, ...], list[int]] = {}
     about: dict[tuple[int, ...], set[int]] = {}

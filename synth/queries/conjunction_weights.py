@@ -1,4 +1,4 @@
-"""Conjunctions on models that have a weight for each cell or row, and know numbers only by their bins."""
+"""Conjunctions on models that have a weight for each cell or row, with binned numbers."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -15,7 +15,7 @@ from synth.queries.readable import Cells, WeightedRows
 
 
 class ConjunctionWeights:
-    """How weights on codes of some attributes answer conjunctions; other attributes are uniform."""
+    """A plan for answering conjunctions from weights on codes; attributes not in a model are uniform."""
 
     def __init__(
         self, conditions: ConditionArrays, columns: Sequence[Attribute], names: Sequence[str]
@@ -26,7 +26,7 @@ class ConjunctionWeights:
         self._shares = None if known.all() else _uniform_shares(conditions, ~known, columns)
 
     def on_histogram(self, model: Cells) -> torch.Tensor:
-        """Sums over the cells of cross tables of the columns that conjunctions are about."""
+        """Sums over the cells of cross tables of the conjunctions' columns."""
         conditions, start = self._conditions, self._conditions.start()
         totals = np.zeros(conditions.queries)
         tables = model.marginals([[self._columns[i].name for i in at] for at in self._by_columns])
@@ -50,7 +50,7 @@ class ConjunctionWeights:
 
     @cached_property
     def _by_columns(self) -> dict[tuple[int, ...], Integers]:
-        """Queries by the columns that they are about."""
+        """Group queries by their columns."""
         column = self._conditions.column.tolist()
         members: dict[tuple[int, ...], list[int]] = {}
         for query, (start, end) in enumerate(pairwise(self._conditions.start().tolist())):
@@ -59,7 +59,7 @@ class ConjunctionWeights:
 
 
 def _sums_in_table(table: Floats, low: Integers, high: Integers) -> Floats:
-    """Sums over boxes of cells: differences of sums from the first cell to each corner."""
+    """Sums over boxes of cells, from differences of cumulative sums at the corners."""
     sums = np.zeros([size + 1 for size in table.shape])
     sums[(slice(1, None),) * table.ndim] = table
     for axis in range(table.ndim):
@@ -74,7 +74,7 @@ def _sums_in_table(table: Floats, low: Integers, high: Integers) -> Floats:
 def _uniform_shares(
     conditions: ConditionArrays, lacking: Flags, columns: Sequence[Attribute]
 ) -> Floats:
-    """How likely each query's conditions on attributes that a model lacks are."""
+    """The probability of each query's conditions on attributes that a model lacks."""
     shares = np.ones(conditions.queries)
     sizes = np.array([column.size for column in columns])
     dropped = lacking[conditions.column]

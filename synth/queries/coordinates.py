@@ -17,22 +17,22 @@ PLACE, MISSING = 0, 1
 
 
 def coordinate_starts(columns: Sequence[Attribute]) -> dict[str, int]:
-    """The first coordinate of each column, when their coordinates stand side by side."""
+    """The first coordinate of each column, when all coordinates are side by side."""
     starts = np.cumsum([0, *(coordinates(column) for column in columns)])
     return {column.name: int(start) for column, start in zip(columns, starts, strict=False)}
 
 
 def span_of(column: IntegerColumn | RealColumn) -> float:
-    """How far apart the bounds are; a column of one number has all of it at place 0."""
+    """The distance between the bounds; 1 if they are equal, so that every number is at place 0."""
     return float(column.upper - column.lower) or 1.0
 
 
 def edge_places(
     column: IntegerColumn | RealColumn, edges: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The places at which numbers stop being below some edges; infinite where all or none are.
+    """The places that separate the numbers below each edge from the others; infinite if all or none are.
 
-    Between whole numbers that is halfway, because a place between them is rounded to the nearer one.
+    Between two integers it is halfway, because a place between them is rounded to the nearest integer.
     """
     cuts = np.ceil(edges) - 0.5 if isinstance(column, IntegerColumn) else edges
     places = (cuts - column.lower) / span_of(column)

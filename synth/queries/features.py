@@ -1,7 +1,7 @@
-"""Which queries a row satisfies, in forms in which one changed cell is quickly told.
+"""The queries that a row satisfies, in forms that are fast to update when one cell changes.
 
-A search over rows changes a cell at a time. These forms let it compare the row before and after,
-instead of counting all rows again.
+A search over rows changes one cell at a time. With these forms it compares the row before and after the
+change, instead of counting all rows again.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ class ConjunctionFeatures:
 
 @dataclass(frozen=True)
 class HalfspaceFeatures:
-    """Weighted sums of what the columns contribute, at most a threshold.
+    """Weighted sums of the columns' contributions that must not exceed a threshold.
 
-    Everything is a whole number, so that sums are exact in whatever order they are made.
+    All numbers are integers, so that sums are exact in any order.
     """
 
     contributions: dict[str, "Contribution"]
@@ -43,18 +43,18 @@ class HalfspaceFeatures:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What a column adds to the sums: weights of a code, or of a number's place between its bounds."""
+    """The contribution of a column to the sums: weights of a code, or of a number's place in its bounds."""
 
     lower: float
     span: float
-    """Bounds of a numeric column; unused for categories."""
+    """Distance between the bounds of a numeric column; unused for categories."""
     slope: NDArray[np.int64] | None
-    """For numbers: weight of the place, one for each query. The place is a whole number of steps."""
+    """For numbers: the weight of the place, one per query. The place is an integer number of steps."""
     offset: NDArray[np.int64]
-    """One row for each code of a category; for numbers a single row, added where it is missing."""
+    """One row for each code of a category; for numbers a single row, added if the number is missing."""
 
     def of(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
-        """What each number adds to each query's sum: one row per number."""
+        """The contribution of each number to each query's sum: one row per number."""
         if self.slope is None:
             return self.offset[numbers.astype(np.int64)]
         missing = np.isnan(numbers)
@@ -68,7 +68,7 @@ PLACES = 2**16
 
 
 def place(numbers: NDArray[Any], lower: float, span: float) -> NDArray[np.int64]:
-    """The nearest of the steps between the bounds; missing numbers are at the first."""
+    """The nearest step between the bounds; missing numbers are at step 0."""
     shares = np.nan_to_num((numbers - lower) / span, nan=0.0)
     return np.rint(np.clip(shares, 0, 1) * PLACES).astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Random halfspaces: rows whose weighted coordinates add up to at most a threshold."""
+"""Random halfspaces: rows whose weighted sum of coordinates is at most a threshold."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ from synth.queries.readable import SoftRows
 
 @dataclass(frozen=True)
 class HalfspaceQueries(QueryBlock):
-    """Random halfspaces over all columns. No model that knows numbers only by bins can answer them."""
+    """Random halfspaces over all columns. Models with binned numbers cannot answer them."""
 
     reads: ClassVar[Literal["codes", "numbers"]] = "numbers"
     is_whole: ClassVar[bool] = False
@@ -34,7 +34,7 @@ class HalfspaceQueries(QueryBlock):
     block: HalfspaceBlock
     schema: Schema = field(hash=False, repr=False)
     picked: tuple[int, ...] | None = None
-    """Which of the block's queries it has, where not all."""
+    """Positions of its queries in the block; None for all."""
     known: HalfspaceDraws | None = field(default=None, compare=False, repr=False)
 
     @classmethod
@@ -43,13 +43,13 @@ class HalfspaceQueries(QueryBlock):
         return cls(block.attributes, block, schema)
 
     def only(self, queries: Sequence[int]) -> "HalfspaceQueries":
-        """Some of the queries: a fit to those that were measured need not answer the others."""
+        """Keep only some queries, so that a fit need not answer those that were not measured."""
         picked = tuple(self.numbers[query] for query in queries)
         return replace(self, picked=picked, known=self._draws)
 
     @property
     def numbers(self) -> Sequence[int]:
-        """Which of the block's queries it has."""
+        """Positions of its queries in the block."""
         return range(self.block.count) if self.picked is None else self.picked
 
     @property
@@ -59,12 +59,12 @@ class HalfspaceQueries(QueryBlock):
 
     @property
     def name(self) -> str:
-        """How many, and of which seed."""
+        """The name: number and seed."""
         of_all = "" if self.picked is None else f", {self.size} of these"
         return self.block.name + of_all
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
-        """A row may be in all of them."""
+        """The sensitivity: a row may be in all of them."""
         return of_predicates(self.size, protection)
 
     def labels(self, schema: Schema) -> Iterator[str]:
@@ -78,14 +78,14 @@ class HalfspaceQueries(QueryBlock):
 
     @classmethod
     def on_relaxed(cls, blocks: Sequence["HalfspaceQueries"], rows: SoftRows) -> torch.Tensor:
-        """Means of sigmoids of how far each row is below the threshold."""
+        """Means of sigmoids of the distance of each row's sum below the threshold."""
         entries = rows.size * sum(block.size for block in blocks)
         recompute = torch.is_grad_enabled() and entries > KEPT_TABLES * MAX_ENTRIES
         batches = (batch for block in blocks for batch in block.batches())
         return torch.cat([_on_relaxed(batch, rows, recompute) for batch in batches])
 
     def features(self, schema: Schema) -> HalfspaceFeatures:
-        """What each column contributes to the sums."""
+        """The contribution of each column to the sums."""
         batches = list(self.batches())
         weights = np.concatenate([batch.weights for batch in batches]).T
         starts = coordinate_starts(self.columns)
@@ -95,7 +95,7 @@ class HalfspaceQueries(QueryBlock):
         )
 
     def batches(self) -> Iterator[Batch]:
-        """The halfspaces, some at a time."""
+        """The halfspaces in batches."""
         if self.picked is not None:
             yield self._picked_batch
             return
@@ -104,7 +104,7 @@ class HalfspaceQueries(QueryBlock):
 
     @cached_property
     def columns(self) -> tuple[Attribute, ...]:
-        """The columns that they weigh."""
+        """The columns with a weight."""
         return tuple(self.schema.attribute(name) for name in self.attributes)
 
     @cached_property
@@ -120,7 +120,7 @@ class HalfspaceQueries(QueryBlock):
 
 
 class HalfspaceCounter:
-    """Adds up the counts of some blocks of halfspaces, chunk by chunk."""
+    """Counts blocks of halfspaces, chunk by chunk."""
 
     def __init__(self, blocks: Sequence[HalfspaceQueries]) -> None:
         self._blocks = blocks
@@ -139,7 +139,7 @@ class HalfspaceCounter:
 
 
 def _on_relaxed(batch: Batch, rows: SoftRows, recompute: bool) -> torch.Tensor:
-    """In batches of halfspaces whose sums over all rows fit."""
+    """Answer in batches of halfspaces whose sums over all rows fit in memory."""
     weighed = rows.coordinates
 
     def mean(weights: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
@@ -160,7 +160,7 @@ def _on_relaxed(batch: Batch, rows: SoftRows, recompute: bool) -> torch.Tensor:
 
 
 def _contribution(column: Attribute, weights: NDArray[np.int32], start: int) -> Contribution:
-    """`weights` has one row for each coordinate."""
+    """The contribution of one column; `weights` has one row per coordinate."""
     if isinstance(column, CategoricalColumn):
         offset = weights[start : start + column.size].astype(np.int64) * PLACES
         return Contribution(lower=0.0, span=1.0, slope=None, offset=offset)

@@ -1,7 +1,7 @@
-"""Counting rows in halfspaces, exactly: whole numbers in doubles, which hold them up to 2^53.
+"""Counting rows in halfspaces exactly, with integers in doubles, which are exact up to 2^53.
 
 Categories, and whether numbers are missing, are codes whose weights are looked up instead of
-multiplied. Codes of several columns are merged into one, so that there is less to look up.
+multiplied. Codes of several columns are merged into one, so that there are fewer lookups.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 MERGED_CODES = 256
-"""Columns are merged while their codes together are no more than this."""
+"""Largest number of merged codes."""
 HALFSPACES_AT_ONCE = 128
-"""Halfspaces whose weights stay in the processor's caches."""
+"""Number of halfspaces whose weights fit in the processor's caches."""
 
 
 @kept_on_disk
@@ -39,7 +39,7 @@ def _count(
     thresholds: Floats,
     totals: Integers,
 ) -> None:
-    """One row of `codes` and `steps` for each part; one column of all others for each halfspace."""
+    """Count rows; `codes` and `steps` have one row per part, the others one column per halfspace."""
     sums = np.empty(len(thresholds))
     for row in range(codes.shape[1]):
         sums[:] = 0.0
@@ -77,7 +77,7 @@ class MergedColumns:
         return codes
 
     def weights(self, weights: NDArray[np.int32], starts: Mapping[str, int]) -> Floats:
-        """What each merged code adds to the sums: one row for each."""
+        """The contribution of each merged code to the sums: one row per code."""
         added = np.zeros((1, len(weights)))
         for column, size in zip(self.columns, self.sizes, strict=True):
             start = starts[column.name]
@@ -91,7 +91,7 @@ class MergedColumns:
 
 
 class HalfspaceCounting:
-    """How to count rows of some columns in halfspaces."""
+    """A plan for counting rows in halfspaces."""
 
     def __init__(self, columns: Sequence[Attribute]) -> None:
         self._starts = coordinate_starts(columns)
@@ -99,7 +99,7 @@ class HalfspaceCounting:
         self._numeric = [c for c in columns if not isinstance(c, CategoricalColumn)]
 
     def prepare(self, numbers: Mapping[str, NDArray[Any]]) -> "PreparedRows":
-        """Rows in the form in which batches of halfspaces count them."""
+        """Convert rows to the form in which they are counted."""
         rows = len(next(iter(numbers.values())))
         codes = np.empty((len(self._parts), rows), np.int64)
         first = 0
@@ -112,7 +112,7 @@ class HalfspaceCounting:
         return PreparedRows(codes, steps)
 
     def count(self, rows: "PreparedRows", batch: Batch) -> Integers:
-        """How many rows each halfspace holds."""
+        """The number of rows in each halfspace."""
         totals = np.zeros(len(batch.thresholds), np.int64)
 
         def count(start: int) -> None:
@@ -138,7 +138,7 @@ class HalfspaceCounting:
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """Merged codes and steps of numbers: one row for each part, one column for each row."""
+    """Merged codes and steps of numbers: one line per part, one column per row."""
 
     codes: Integers
     steps: Floats

@@ -1,8 +1,8 @@
-"""Random halfspaces in whole numbers.
+"""Random halfspaces in integers.
 
 Weights and thresholds are rounded to fixed point, and numbers to steps between their bounds. Every sum
-is then a whole number that a double holds exactly, in whatever order it is added up: whether a row is
-in a halfspace depends on that row alone.
+is then an integer that a double represents exactly, in any order of summation. So whether a row is in a
+halfspace depends on that row alone.
 """
 
 from collections.abc import Sequence
@@ -21,20 +21,20 @@ WEIGHT = 2**24
 UNIT = WEIGHT * PLACES
 """A sum, or a threshold, of 1 in fixed point."""
 LARGEST_NORMAL = 8.0
-"""Normal numbers beyond it, one in 10^15, are moved to it, so that sums are bounded."""
+"""Normal numbers beyond it (one in 10^15) are clipped to it, so that sums are bounded."""
 DRAWN_AT_ONCE = 2**22
-"""Numbers of a batch of halfspaces that are drawn together."""
+"""Limit of numbers in a batch of halfspaces that are drawn together."""
 MAX_BATCH = 512
 KEPT_BYTES = 2**28
-"""How much memory batches that were drawn may keep; others are drawn again when they are needed."""
+"""Memory limit of cached batches; other batches are drawn again when they are needed."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some halfspaces: the coordinates of a row, weighted, add up to at most the threshold."""
+    """Some halfspaces: the weighted sum of a row's coordinates is at most the threshold."""
 
     weights: NDArray[np.int32]
-    """One row for each halfspace, one column for each coordinate, in units of 1 / WEIGHT."""
+    """One row per halfspace, one column per coordinate, in units of 1 / WEIGHT."""
     thresholds: NDArray[np.int64]
     """In units of 1 / UNIT."""
 
@@ -43,7 +43,7 @@ class HalfspaceDraws:
     """Halfspaces of a seed, drawn batch by batch when they are needed.
 
     Paper: Liu, Tang, Vietri, Wu (2023), section 5.2: weights ~ N(0, 1/d) for d columns, thresholds
-    ~ N(0, 1). A batch has a generator of its own, of the kind whose numbers never change.
+    ~ N(0, 1). Each batch has its own random generator, of a kind whose stream is stable across versions.
     """
 
     def __init__(self, seed: int, count: int, columns: Sequence[Attribute]) -> None:
@@ -64,7 +64,7 @@ class HalfspaceDraws:
         if number in self._kept:
             return self._kept[number]
         drawn = self._draw(number)
-        # The first ones stay: in a loop over more than fit, replacing them would help nobody.
+        # The first entries stay: in a loop over more than fit, replacing them would never give a hit.
         if (len(self._kept) + 1) * drawn.weights.nbytes <= KEPT_BYTES:
             self._kept[number] = drawn
         return drawn

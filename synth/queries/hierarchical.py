@@ -1,7 +1,7 @@
-"""Queries about groups of individuals: tables counted in groups or in individuals, and group sizes.
+"""Queries about groups of individuals: tables of groups or of individuals, and group sizes.
 
-A group is in every cell of which it contains an individual, and in each once. Answers of models are
-per group: a share of the groups, or an expected number of individuals in a group.
+A group counts once in every cell that contains one of its individuals. Answers of models are per group:
+a share of the groups, or an expected number of individuals in a group.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ from synth.queries.readable import GroupKinds, Products, SoftRows
 
 @dataclass(frozen=True)
 class LinkedBlock(QueryBlock):
-    """Queries about linked rows, which need to know where each group starts."""
+    """Queries about linked rows, which read where each group starts."""
 
     reads: ClassVar[Literal["codes", "numbers"]] = "codes"
 
@@ -44,22 +44,22 @@ class LinkedBlock(QueryBlock):
 
     @property
     def columns_read(self) -> tuple[str, ...]:
-        """The groups' key, and its attributes."""
+        """The key of the groups, and the block's attributes."""
         return (self.schema.key, *self.attributes)
 
     @classmethod
     def on_relaxed(cls, blocks: Sequence["QueryBlock"], rows: SoftRows) -> torch.Tensor:
-        """Refused: rows by themselves make no groups."""
+        """Raise SpecError: relaxed rows have no groups."""
         _needs_groups(blocks)
 
     def features(self, schema: Schema) -> Features:
-        """Refused: rows by themselves make no groups."""
+        """Raise SpecError: single rows have no groups."""
         _needs_groups([self])
 
 
 @dataclass(frozen=True)
 class HierarchicalQueries(LinkedBlock):
-    """All combinations of values of some columns, the last one varying fastest, at one level."""
+    """Counts, at one level, of all combinations of some columns' values, the last varying fastest."""
 
     level: Level
 
@@ -70,18 +70,18 @@ class HierarchicalQueries(LinkedBlock):
 
     @property
     def of_groups(self) -> tuple[str, ...]:
-        """Those of its attributes that describe groups; they come first."""
+        """The attributes that describe groups; they come first."""
         described = set(self.schema.group_attributes)
         return tuple(name for name in self.attributes if name in described)
 
     @property
     def of_individuals(self) -> tuple[str, ...]:
-        """Those of its attributes that describe individuals."""
+        """The attributes that describe individuals."""
         return self.attributes[len(self.of_groups) :]
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many codes each attribute has."""
+        """The number of codes of each attribute."""
         return tuple(self.schema.sizes[name] for name in self.attributes)
 
     @property
@@ -91,14 +91,14 @@ class HierarchicalQueries(LinkedBlock):
 
     @property
     def name(self) -> str:
-        """What is counted, and by which attributes."""
+        """The name: what is counted, and by which attributes."""
         return (
             f"{self.level}s by {joined(self.attributes)}" if self.attributes else f"{self.level}s"
         )
 
     @property
     def whole(self) -> "HierarchicalQueries | None":
-        """All individuals, at their level."""
+        """The number of all individuals, for tables of individuals."""
         return (
             HierarchicalQueries.of(NUMBER_OF_INDIVIDUALS, self.schema)
             if self.level == "individual"
@@ -106,7 +106,7 @@ class HierarchicalQueries(LinkedBlock):
         )
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
-        """By the rows of docs/privacy.md, section 3."""
+        """The sensitivity, as in the table of docs/privacy.md, section 3."""
         return self._block.sensitivity(self.schema, protection)
 
     @property
@@ -114,7 +114,7 @@ class HierarchicalQueries(LinkedBlock):
         return HierarchicalBlock(self.attributes, self.level)
 
     def labels(self, schema: Schema) -> Iterator[str]:
-        """Such as `town=yes & contains (sex=F & age=[20, 30))`; of individuals without `contains`."""
+        """Such as `town=yes & contains (sex=F & age=[20, 30))`; for individuals, without `contains`."""
         own = _conjunctions(self.of_individuals, schema)
         if self.level == "group" and self.of_individuals:
             own = [f"contains ({text})" for text in own]
@@ -122,7 +122,7 @@ class HierarchicalQueries(LinkedBlock):
         return (" & ".join(filter(None, part)) or f"any {self.level}" for part in parts)
 
     def shares(self, name: str, counts: NDArray[Any]) -> NDArray[Any] | None:
-        """Of a group's column, in groups; of an individual's, in individuals, at every place alike."""
+        """Counts of a group's column in groups, or of an individual's in individuals, for every place."""
         if self.level == "group":
             known = {} if self.of_individuals else {name: name for name in self.attributes}
         else:
@@ -139,7 +139,7 @@ class HierarchicalQueries(LinkedBlock):
 
     @classmethod
     def on_product(cls, blocks: Sequence["HierarchicalQueries"], mixture: Products) -> torch.Tensor:
-        """Per group, on a mixture over whole groups (`domain_of_groups`)."""
+        """Answers per group, on a mixture over whole groups (`domain_of_groups`)."""
         return products_of(tuple(blocks), mixture.domain).answers(mixture)
 
     @classmethod
@@ -155,7 +155,7 @@ class HierarchicalQueries(LinkedBlock):
 
 @dataclass(frozen=True)
 class GroupSizeQueries(LinkedBlock):
-    """How many groups have one individual, two, and so on."""
+    """The number of groups with one individual, two, and so on."""
 
     @classmethod
     def of(cls, block: GroupSizesBlock, schema: Schema) -> "GroupSizeQueries":
@@ -169,11 +169,11 @@ class GroupSizeQueries(LinkedBlock):
 
     @property
     def name(self) -> str:
-        """No column has this name, since it is not a name of a table."""
+        """A fixed name, which no table of columns has."""
         return "group sizes"
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
-        """By the rows of docs/privacy.md, section 3."""
+        """The sensitivity, as in the table of docs/privacy.md, section 3."""
         return GroupSizesBlock(()).sensitivity(self.schema, protection)
 
     def labels(self, schema: Schema) -> Iterator[str]:
@@ -181,7 +181,7 @@ class GroupSizeQueries(LinkedBlock):
         return (f"size={size}" for size in range(1, self.size + 1))
 
     def shares(self, name: str, counts: NDArray[Any]) -> NDArray[Any] | None:
-        """Of the size."""
+        """The counts of the size; None for columns."""
         return counts if name == SIZE else None
 
     @classmethod
@@ -214,10 +214,10 @@ def refuse_rows(blocks: Sequence[QueryBlock]) -> None:
     for block in blocks:
         if not isinstance(block, LinkedBlock):
             raise SpecError(
-                f"{block.name} is about rows, and this model has groups of individuals; "
+                f"{block.name} is about rows, but this model has groups of individuals; "
                 "ask for hierarchical queries or group_sizes"
             )
 
 
 def _needs_groups(blocks: Sequence[QueryBlock]) -> NoReturn:
-    raise SpecError(f"{blocks[0].name} is about groups, and this model has only rows")
+    raise SpecError(f"{blocks[0].name} is about groups, but this model has only rows")

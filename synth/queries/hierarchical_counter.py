@@ -1,8 +1,8 @@
 """Counting tables of linked rows in one pass.
 
-In groups, a cell counts once, however many individuals of a group are in it. Which rows count is the
-same for all tables with the same attributes of individuals, so these are counted together, as
-marginals of those rows alone.
+In tables of groups, a group counts once per cell, however many of its individuals are in it. The rows
+that count are the same for all tables with the same attributes of individuals, so these tables are
+counted together, as marginals of those rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ Codes = Mapping[str, NDArray[Any]]
 
 
 class HierarchicalCounter:
-    """Adds up the counts of some tables, chunk by chunk."""
+    """Counts tables, chunk by chunk."""
 
     def __init__(self, blocks: "Sequence[HierarchicalQueries]") -> None:
         self._blocks = blocks
@@ -51,7 +51,7 @@ class HierarchicalCounter:
 
 
 class GroupSizeCounter:
-    """Adds up how many groups have each size."""
+    """Counts the groups of each size, chunk by chunk."""
 
     def __init__(self, blocks: "Sequence[GroupSizeQueries]") -> None:
         self._blocks = blocks
@@ -63,27 +63,27 @@ class GroupSizeCounter:
         self._counts += np.bincount(sizes - 1, minlength=len(self._counts))
 
     def totals(self) -> list[Counts]:
-        """The same for each."""
+        """The counts of each block; all blocks have the same."""
         return [self._counts for _ in self._blocks]
 
 
 @dataclass(frozen=True)
 class CountedRows:
-    """Which linked rows some tables count: all, or one for each kind of individual in a group."""
+    """The linked rows that tables count: all, or one for each kind of individual in a group."""
 
     key: str
     told_apart: tuple[tuple[str, int], ...] | None
-    """What makes a kind of individual: attributes and their sizes. None where all rows count."""
+    """The attributes that define a kind of individual, and their sizes. None if all rows count."""
 
     @classmethod
     def of(cls, block: "HierarchicalQueries") -> "CountedRows":
-        """Those that a table counts."""
+        """The rows that a table counts."""
         sizes = block.schema.sizes
         own = tuple((name, sizes[name]) for name in block.of_individuals)
         return cls(block.schema.key, None if block.level == "individual" else own)
 
     def take(self, columns: Codes, names: set[str]) -> Codes:
-        """Some attributes of these rows, and a key that is the same in all of them."""
+        """Some attributes of these rows, and a constant key."""
         edges = columns[self.key]
         rows = slice(None) if self.told_apart is None else self._distinct(columns)
         constant = np.zeros(edges[-1], np.int8)[rows]
@@ -105,7 +105,7 @@ class CountedRows:
 
 
 def _marginal(block: "HierarchicalQueries") -> Marginal:
-    """The marginal that a table is of the rows it counts; a table without attributes has one cell."""
+    """The table as a marginal of the rows that it counts; without attributes it has one cell."""
     if not block.attributes:
         return Marginal((block.schema.key,), (1,))
     return Marginal(block.attributes, block.sizes)

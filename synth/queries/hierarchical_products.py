@@ -1,19 +1,19 @@
 """Hierarchical tables of a mixture over whole groups, as matrix products.
 
 In one component everything is independent: the size m of a group, its columns, and the individuals
-at its places. Let g_j = P(m >= j) be the chance that place j is taken, and t_j that the individual
-there is in a cell. Per group, a cell then has (Liu, Wu 2022, section 4.2)
+at its places. Let g_j = P(m >= j) be the probability that place j is occupied, and t_j the probability
+that the individual there is in a cell. Per group, a cell then has (Liu, Wu 2022, section 4.2)
 
     sum_j g_j t_j               individuals,
     V_1                         groups, where V_j = g_j t_j + (1 - t_j) V_{j+1} and V_{M+1} = 0:
 
-the paper's sum over m of P(m) (1 - prod_{j <= m} (1 - t_j)), written so that only positive numbers are
-added and none is divided by. Either is multiplied by the chances of the group's own cells and averaged
-over the components: one matrix product for all tables with the same attributes of individuals. Of tables
-without any, the last attribute takes their side: one product for all tables that end with it.
+the paper's sum over m of P(m) (1 - prod_{j <= m} (1 - t_j)), written with sums of positive numbers and
+without divisions. Either is multiplied by the probabilities of the group's own cells and averaged over
+the components: one matrix product for all tables with the same attributes of individuals. In tables
+without such attributes, the last attribute takes their place: one product for all tables that end with it.
 
-Numbers are laid out with one row for each code or cell and the components side by side. So cells of
-all tables are multiplied from whole rows in a few operations, however many tables there are.
+Arrays have one row for each code or cell and one column for each component. So the cells of all tables
+are products of whole rows, in a few operations, for any number of tables.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class LinkedTable(Protocol):
 
     @property
     def level(self) -> Level:
-        """What is counted."""
+        """Whether groups or individuals are counted."""
 
     @property
     def of_groups(self) -> tuple[str, ...]:
@@ -57,22 +57,22 @@ class TableStack:
     level: str
     own: tuple[str, ...]
     last: str | None
-    """The attribute of groups that takes their side, where there are none."""
+    """The attribute of groups that takes the place of attributes of individuals, if there are none."""
     of_groups: tuple[tuple[str, ...], ...]
     """The other attributes of each table."""
     positions: tuple[int, ...]
-    """Where each table is among all that are asked for."""
+    """The position of each table among all requested tables."""
 
     def heights(self, domain: Domain) -> list[int]:
-        """How many cells each table's attributes of groups have."""
+        """The number of cells of each table's attributes of groups."""
         return [prod(domain.size_of[name] for name in names) for names in self.of_groups]
 
     def width(self, domain: Domain) -> int:
-        """How many kinds of individuals there are."""
+        """The number of kinds of individuals."""
         return prod(domain.size_of[at_place(name, 0)] for name in self.own)
 
     def entries(self, domain: Domain) -> int:
-        """Numbers that a component's part of the product is made of."""
+        """Factors and intermediate values of one component's part of the product."""
         return linked_entries(
             places=domain.size_of[SIZE],
             order=len(self.own),
@@ -82,7 +82,7 @@ class TableStack:
 
 
 class Layout:
-    """Which rows the codes of groups, and those of individuals, have; the last row is all ones."""
+    """The rows of the codes of groups and of individuals; the last row is all ones."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -94,7 +94,7 @@ class Layout:
         self.own: dict[str, range] = {}
         by_place: list[Sequence[int]] = []
         for name in domain.names:
-            # The first place stands for all; the other names are found from it.
+            # Only the first place is listed; the names of the other places are derived from it.
             if not name.endswith(at_place("", 0)):
                 continue
             own = name.removesuffix(at_place("", 0))
@@ -104,7 +104,7 @@ class Layout:
         self._by_place = torch.tensor(by_place, dtype=torch.int64).flatten()
 
     def rows(self, mixture: Products) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The chances of codes of groups, of each place being taken, and of codes at each place."""
+        """The probabilities of codes of groups, of each place being occupied, and of codes at each place."""
         columns = mixture.probabilities.T
         ones = columns.new_ones((1, columns.shape[1]))
         sizes = self.of_groups[SIZE]
@@ -114,7 +114,7 @@ class Layout:
 
 
 class TableProducts:
-    """Stacks whose cells are multiplied together, those that count groups first."""
+    """Stacks whose cells are computed together; those that count groups come first."""
 
     def __init__(self, stacks: Sequence[TableStack], layout: Layout) -> None:
         self._heights = [sum(stack.heights(layout.domain)) for stack in stacks]
@@ -136,10 +136,10 @@ class TableProducts:
     def products(
         self, columns: torch.Tensor, taken: torch.Tensor, individuals: torch.Tensor
     ) -> list[torch.Tensor]:
-        """Of each stack the sum over components: a row for each cell of the groups' attributes."""
+        """The product of each stack, summed over components: one row per cell of the group attributes."""
         cells = torch.split(_multiplied(columns, self._cells), self._heights)
         chances = _multiplied(individuals, self._kinds).reshape(-1, *taken.shape)
-        # Split and unbound, not indexed: the gradient of an index is as large as the whole.
+        # Split and unbound, not indexed: the gradient of an index is as large as the whole tensor.
         found, members = torch.split(chances, self._levels)
         kinds = torch.cat([_found(found, taken), (members * taken).sum(1)])
         codes = embedding(self._codes.to(columns.device), columns)
@@ -152,7 +152,7 @@ class TableProducts:
 
 
 def _factors(tables: Sequence[Sequence[range]], *, ones: int) -> torch.Tensor:
-    """Which rows the cells of some tables are products of: one line for each factor."""
+    """The rows whose products are the cells of the tables: one line per factor."""
     order = max(1, *(len(axes) for axes in tables))
     parts = []
     for axes in tables:
@@ -164,7 +164,7 @@ def _factors(tables: Sequence[Sequence[range]], *, ones: int) -> torch.Tensor:
 
 
 def _multiplied(rows: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
-    """Products of rows. They are looked up as embeddings are, which has the fastest gradient."""
+    """Products of rows. They are looked up as embeddings, which have the fastest gradient."""
     first, *others = factors.to(rows.device)
     result = embedding(first, rows)
     for factor in others:
@@ -173,7 +173,7 @@ def _multiplied(rows: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
 
 
 def _found(chances: torch.Tensor, taken: torch.Tensor) -> torch.Tensor:
-    """The chance that a group contains an individual of each kind: V_1."""
+    """The probability that a group contains an individual of each kind: V_1."""
     *before, last = chances.unbind(1)
     found = taken[-1] * last
     for place in reversed(range(len(before))):
@@ -182,7 +182,7 @@ def _found(chances: torch.Tensor, taken: torch.Tensor) -> torch.Tensor:
 
 
 class HierarchicalProducts:
-    """How to answer some tables on any mixture over the groups of a schema."""
+    """A plan for answering tables on any mixture over the groups of a schema."""
 
     def __init__(self, blocks: Sequence[LinkedTable], domain: Domain) -> None:
         self._domain = domain
@@ -204,7 +204,7 @@ class HierarchicalProducts:
         return torch.cat([found[position] for position in range(len(found))]) / components
 
     def _products(self, mixture: Products, recompute: bool) -> list[torch.Tensor]:
-        """The product of each stack, summed over batches of components whose tables fit."""
+        """The product of each stack, summed over batches of components whose tables fit in memory."""
         at_once = max(1, MAX_ENTRIES // self._largest)
         if len(mixture.probabilities) <= at_once:
             return self._of_batch(mixture, recompute)
@@ -226,7 +226,7 @@ class HierarchicalProducts:
         return [product for part in parts for product in products(part, *rows)]
 
     def _parts_for(self, components: int) -> list[TableProducts]:
-        """Stacks in their order, as many together as fit for that many components."""
+        """Stacks in order, in parts that fit in memory for that many components."""
         if components not in self._parts:
             parts: list[list[TableStack]] = [[]]
             entries = 0
@@ -242,7 +242,7 @@ class HierarchicalProducts:
 
 @lru_cache(maxsize=KEPT_PLANS)
 def products_of(blocks: tuple[LinkedTable, ...], domain: Domain) -> HierarchicalProducts:
-    """The same plan is used in every step of a fit."""
+    """Return a cached plan, since every step of a fit uses the same one."""
     return HierarchicalProducts(blocks, domain)
 
 

@@ -44,11 +44,11 @@ class Marginal(QueryBlock):
 
     @property
     def name(self) -> str:
-        """The attributes' names, quoted where they contain a comma."""
+        """The attributes' names, quoted if they contain a comma."""
         return joined(self.attributes)
 
     def sensitivity(self, protection: Protection) -> Sensitivity:
-        """A row sits in one cell."""
+        """The sensitivity: a row is in one cell."""
         return of_partition(self.size, protection)
 
     def labels(self, schema: Schema) -> Iterator[str]:
@@ -59,19 +59,19 @@ class Marginal(QueryBlock):
         return (" & ".join(cell) for cell in product(*parts))
 
     def shares(self, name: str, counts: NDArray[Any]) -> NDArray[Any] | None:
-        """Of each of its attributes: summed over the others."""
+        """The counts of one attribute, summed over the others."""
         if name not in self.attributes:
             return None
         return summed(counts.reshape(self.sizes), self.attributes.index(name))
 
     @classmethod
     def counter(cls, blocks: Sequence["Marginal"]) -> MarginalCounter:
-        """Count all of them in one pass over the rows."""
+        """Count all blocks in one pass over the rows."""
         return MarginalCounter(blocks)
 
     @classmethod
     def on_histogram(cls, blocks: Sequence["Marginal"], model: Cells) -> list[torch.Tensor]:
-        """The model's own cross tables; attributes that it does not have are uniform."""
+        """The model's own cross tables; attributes that it lacks are uniform."""
         tables = model.marginals([block.attributes for block in blocks])
         return [_flat(g, table, model.domain) for g, table in zip(blocks, tables, strict=True)]
 
@@ -86,12 +86,12 @@ class Marginal(QueryBlock):
 
     @classmethod
     def on_product(cls, blocks: Sequence["Marginal"], mixture: Products) -> torch.Tensor:
-        """A few matrix products for the whole workload."""
+        """Answer all blocks with a few matrix products."""
         return products_of(tuple(blocks), mixture.domain).answers(mixture)
 
     @classmethod
     def on_relaxed(cls, blocks: Sequence["Marginal"], rows: SoftRows) -> torch.Tensor:
-        """Every row is a product distribution over the softly edged codes of its columns."""
+        """Answer from each row's product distribution over the soft codes of its columns."""
         names = dict.fromkeys(name for block in blocks for name in block.attributes)
         readings = [Reading.of(rows.schema.attribute(name)) for name in names]
         return cls.on_product(blocks, rows.mixture(readings))
@@ -103,13 +103,13 @@ class Marginal(QueryBlock):
 
 
 def summed(table: NDArray[Any], kept: int) -> NDArray[Any]:
-    """A table summed over all axes but one."""
+    """Sum a table over all axes but one."""
     others = tuple(axis for axis in range(table.ndim) if axis != kept)
     return np.asarray(table.sum(axis=others))
 
 
 def joined(names: Sequence[str]) -> str:
-    """Names side by side, quoted where they contain a comma."""
+    """Join names with commas; names that contain a comma are quoted."""
     return ",".join(f'"{name}"' if "," in name or '"' in name else name for name in names)
 
 
@@ -126,7 +126,7 @@ def code_labels(schema: Schema, name: str) -> list[str]:
 
 
 def _flat(block: Marginal, table: torch.Tensor, domain: Domain) -> torch.Tensor:
-    """All cells of a marginal, from the table of those attributes that a model's domain has."""
+    """All cells of a marginal, from the table without attributes that a model lacks."""
     known = [name in domain.size_of for name in block.attributes]
     if all(known):
         return table.flatten()

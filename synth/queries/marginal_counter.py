@@ -1,8 +1,8 @@
 """Counting many marginals in one pass over the rows.
 
 Marginals that share attributes are counted together: a few larger cross tables cover all of them,
-and each marginal is a sum of one of those tables. Going over the rows is what costs time, and it
-happens once for each table instead of once for each marginal.
+and each marginal is a sum of one of those tables. Most of the time is spent on passes over the rows;
+there is one per table instead of one per marginal.
 """
 
 import math
@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 CELLS_PER_TABLE = 2**14
-"""Tables larger than the processor's nearest caches are slower to fill than two small ones."""
+"""Limit of a table's cells: a table larger than the processor's fastest caches is slower to fill than
+two small ones."""
 ROWS_WORTH_A_THREAD = 100_000
 """Below this, starting threads costs more than they save."""
 
 
 class TableShape(Protocol):
-    """The attributes of a cross table, and how many codes each has."""
+    """The attributes of a cross table, and their numbers of codes."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -56,7 +57,7 @@ class CrossTable:
 
 
 class MarginalCounter:
-    """Adds up the counts of some marginals, chunk by chunk."""
+    """Counts marginals, chunk by chunk."""
 
     def __init__(self, marginals: Sequence[TableShape]) -> None:
         self._marginals = marginals
@@ -66,7 +67,7 @@ class MarginalCounter:
     def add(self, codes: Mapping[str, NDArray[Any]]) -> None:
         """Count the rows of one chunk."""
         needed = {name for table in self._tables for name in table.attributes}
-        # No table has as many cells as 32 bits can tell apart, and they move twice as fast as 64.
+        # Cell numbers of every table fit in 32 bits, which are twice as fast as 64.
         columns = {name: codes[name].astype(np.int32) for name in needed}
         rows = len(next(iter(columns.values())))
         if rows < ROWS_WORTH_A_THREAD:
@@ -86,7 +87,7 @@ class MarginalCounter:
                 wanted = self._marginals[member].attributes
                 other = tuple(i for i, name in enumerate(table.attributes) if name not in wanted)
                 kept = [name for name in table.attributes if name in wanted]
-                # A table has its attributes in an order of its own, a marginal in the domain's.
+                # A table has its own order of attributes, a marginal has the domain's.
                 order = [kept.index(name) for name in wanted]
                 found[member] = shaped.sum(axis=other).transpose(order).ravel()
         return [found[i] for i in range(len(self._marginals))]
@@ -97,7 +98,7 @@ def covering_tables(marginals: tuple[TableShape, ...]) -> list[CrossTable]:
     """Cross tables of bounded size such that each marginal is a sum of one of them.
 
     Greedy: start from the largest marginal that is not covered, and add the attribute that completes
-    most others, small attributes preferred, as long as the table stays small.
+    the most others (small attributes first), as long as the table stays small.
     """
     size_of = {n: s for m in marginals for n, s in zip(m.attributes, m.sizes, strict=True)}
     names, sizes = list(size_of), np.array(list(size_of.values()), dtype=np.float64)

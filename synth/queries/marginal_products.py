@@ -2,7 +2,7 @@
 
 The mean over components of p_a p_b p_c is (p_a * p_b)^T p_c / K. Marginals that share all but their
 largest attribute are therefore one matrix product, and all pairs together are one: P^T P / K. A last
-permutation brings the cells into the order of the blocks; nothing is indexed query by query.
+permutation puts the cells into the order of the blocks, without indexing single queries.
 """
 
 import math
@@ -27,7 +27,7 @@ class MatrixProduct:
     """One matrix product: a table of leading cells times the columns of the following attributes."""
 
     leading: tuple[str, ...]
-    """Attributes whose joint cells are the rows; or, where they are stacked, whose codes are."""
+    """Attributes whose joint cells are the rows; if stacked, attributes whose codes are the rows."""
     following: tuple[str, ...]
     stacked: bool = False
 
@@ -43,7 +43,7 @@ class MatrixProduct:
 
 
 class MarginalProducts:
-    """How to answer some marginals on any mixture over a domain."""
+    """A plan for answering marginals on any mixture over a domain."""
 
     def __init__(self, blocks: Sequence[TableShape], domain: Domain) -> None:
         self._matrices = _matrices_of(blocks, domain)
@@ -62,7 +62,7 @@ class MarginalProducts:
 
 @lru_cache(maxsize=KEPT_PLANS)
 def products_of(blocks: tuple[TableShape, ...], domain: Domain) -> MarginalProducts:
-    """The same plan is used in every step of a fit."""
+    """Return a cached plan, since every step of a fit uses the same one."""
     return MarginalProducts(blocks, domain)
 
 
@@ -89,7 +89,7 @@ def _matrices_of(blocks: Sequence[TableShape], domain: Domain) -> list[MatrixPro
 
 
 def _all_pairs(pairs: Sequence[tuple[str, str]], domain: Domain) -> MatrixProduct | None:
-    """P^T P over the attributes in pairs, where most of its upper half is asked for."""
+    """P^T P over the attributes in pairs, if most of its upper half is needed."""
     names = tuple(dict.fromkeys(name for pair in pairs for name in pair))
     width = sum(domain.size_of[name] for name in names)
     asked = sum(domain.size_of[a] * domain.size_of[b] for a, b in pairs)
@@ -97,12 +97,12 @@ def _all_pairs(pairs: Sequence[tuple[str, str]], domain: Domain) -> MatrixProduc
 
 
 def _by_size(attributes: Sequence[str], domain: Domain) -> tuple[str, ...]:
-    """Smallest first: the largest never enters a table of joint probabilities."""
+    """Sort by size, smallest first: the largest is never part of a table of joint probabilities."""
     return tuple(sorted(attributes, key=lambda name: (domain.size_of[name], name)))
 
 
 def _sum_over_components(matrix: MatrixProduct, mixture: Products, recompute: bool) -> torch.Tensor:
-    """A matrix's product, in batches of components whose joint table fits."""
+    """A matrix product, in batches of components whose joint table fits in memory."""
 
     def product(probabilities: torch.Tensor) -> torch.Tensor:
         return matrix.product(mixture.with_components(mixture.domain, probabilities))
@@ -125,7 +125,7 @@ def _sum_over_components(matrix: MatrixProduct, mixture: Products, recompute: bo
 def _order(
     blocks: Sequence[TableShape], matrices: Sequence[MatrixProduct], domain: Domain
 ) -> torch.Tensor:
-    """Where each block's cells are among the cells of all matrices, one after another."""
+    """The positions of each block's cells among the cells of all matrices, one after another."""
     cells_of: dict[tuple[str, ...], NDArray[np.int64]] = {}
     offset = 0
     for matrix in matrices:
@@ -148,6 +148,6 @@ def _order(
 
 
 def _slices(names: Sequence[str], domain: Domain) -> dict[str, slice]:
-    """Where each of some attributes' columns are when they stand side by side."""
+    """The slice of each attribute's columns when all columns are side by side."""
     edges = np.cumsum([0, *(domain.size_of[name] for name in names)])
     return {name: slice(a, b) for name, a, b in zip(names, edges, edges[1:], strict=False)}

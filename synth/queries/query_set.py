@@ -40,7 +40,7 @@ class QuerySet:
 
     @cached_property
     def offsets(self) -> Counts:
-        """Where each block starts in the flat vector, and its length at the end."""
+        """The start of each block in the flat vector, and the length of the vector at the end."""
         return np.cumsum([0, *(block.size for block in self.blocks)], dtype=np.int64)
 
     @property
@@ -50,11 +50,11 @@ class QuerySet:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Every attribute that some query reads."""
+        """All attributes that the queries read."""
         return tuple(dict.fromkeys(name for block in self.blocks for name in block.attributes))
 
     def split(self, flat: Any) -> list[Any]:
-        """A flat vector cut into its blocks."""
+        """Split a flat vector into its blocks."""
         return [flat[a:b] for a, b in zip(self.offsets, self.offsets[1:], strict=False)]
 
     def locate(self, query: int) -> tuple[int, int]:
@@ -63,7 +63,7 @@ class QuerySet:
         return block, query - int(self.offsets[block])
 
     def candidates(self, among: Literal["marginals", "queries"]) -> Counts:
-        """Where each thing that can be selected starts in the flat vector: a block, or a query."""
+        """The start of each candidate, a block or a query, in the flat vector."""
         if among == "queries":
             return np.arange(self.size)
         starts = [
@@ -73,7 +73,7 @@ class QuerySet:
         return np.hstack(starts)
 
     def candidate(self, index: int, among: Literal["marginals", "queries"]) -> QueryBlock | Single:
-        """One of the things that can be selected."""
+        """The candidate at an index: a block or a query."""
         block, position = self.locate(int(self.candidates(among)[index]))
         whole = among == "marginals" and self.blocks[block].is_whole
         return self.blocks[block] if whole else Single(self.blocks[block], position)
@@ -81,7 +81,7 @@ class QuerySet:
     def sensitivities(
         self, among: Literal["marginals", "queries"], protection: Protection
     ) -> list[Sensitivity]:
-        """How far a unit can move the counts of each thing that can be selected."""
+        """How much a unit can change the counts of each candidate."""
         found: list[Sensitivity] = []
         for block in self.blocks:
             if among == "marginals" and block.is_whole:
@@ -100,7 +100,7 @@ class QuerySet:
         return np.concatenate(self._by_class(lambda cls, blocks: counters[cls].totals()))
 
     def on_histogram(self, model: Cells) -> torch.Tensor:
-        """Answers, as fractions, on a weight per cell of the domain, however they are kept."""
+        """Answers, as fractions, on a distribution over the cells of the domain, in any form."""
         return self._concatenate(lambda cls, blocks: cls.on_histogram(blocks, model))
 
     def on_support(self, support: WeightedRows) -> torch.Tensor:
@@ -108,7 +108,7 @@ class QuerySet:
         return self._concatenate(lambda cls, blocks: cls.on_support(blocks, support))
 
     def on_group_types(self, types: GroupKinds) -> torch.Tensor:
-        """Answers, per block, on one weight for every kind of group."""
+        """Answers, per group, on one weight for every kind of group."""
         return self._concatenate(lambda cls, blocks: cls.on_group_types(blocks, types))
 
     def on_product(self, mixture: Products) -> torch.Tensor:
@@ -116,14 +116,14 @@ class QuerySet:
         return self._joined(lambda cls, blocks: cls.on_product(blocks, mixture))
 
     def on_relaxed(self, rows: SoftRows) -> torch.Tensor:
-        """Answers, as fractions and differentiably, on rows with soft edges."""
+        """Answers, as fractions and differentiably, on relaxed rows."""
         return self._joined(lambda cls, blocks: cls.on_relaxed(blocks, rows))
 
     def _joined(
         self, answer: Callable[[type[QueryBlock], Sequence[Any]], torch.Tensor]
     ) -> torch.Tensor:
         positions = self._positions()
-        if len(positions) == 1:  # the usual case, without cutting and joining a large tensor
+        if len(positions) == 1:  # the usual case, without splitting and joining a large tensor
             return answer(next(iter(positions)), self.blocks)
         return self._concatenate(
             lambda cls, blocks: list(
@@ -132,14 +132,14 @@ class QuerySet:
         )
 
     def _read(self, form: str) -> list[str]:
-        """The columns that some query reads in that form."""
+        """The columns that the queries read in that form."""
         names = (name for g in self.blocks if g.reads == form for name in g.columns_read)
         return list(dict.fromkeys(names))
 
     def _by_class(
         self, answer: Callable[[type[QueryBlock], Sequence[Any]], list[Any]]
     ) -> list[Any]:
-        """Let each query class answer all its blocks at once; results in the order of the blocks."""
+        """Answer all blocks of each query class at once; results are in the order of the blocks."""
         answers: list[Any] = [None] * len(self.blocks)
         for cls, indices in self._positions().items():
             for i, found in zip(
@@ -161,12 +161,12 @@ class QuerySet:
 
 
 def compile_blocks(blocks: Iterable[Block], schema: Schema) -> QuerySet:
-    """What blocks of the public contract mean for data of that schema."""
+    """Compile blocks of the public contract for data of that schema."""
     return QuerySet(COMPILERS[type(block)](block, schema) for block in blocks)
 
 
 def compile_workload(items: Sequence[WorkloadItem], schema: Schema) -> QuerySet:
-    """The blocks of a workload, each once, in order."""
+    """Compile the blocks of a workload, each once, in order."""
     return compile_blocks(expand(items, schema), schema)
 
 
@@ -178,4 +178,4 @@ COMPILERS: dict[type[Block], Callable[[Any, Schema], QueryBlock]] = {
     HierarchicalBlock: HierarchicalQueries.of,
     GroupSizesBlock: GroupSizeQueries.of,
 }
-"""Which query class stands for which block."""
+"""The query class of each type of block."""

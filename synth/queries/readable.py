@@ -1,6 +1,6 @@
-"""What queries read of a distribution. Models have these forms; queries know no model.
+"""The forms of distributions that queries read. Models implement them; queries do not import models.
 
-Each protocol has the attributes and methods that the query classes use, and no others.
+Each protocol has exactly the attributes and methods that the query classes use.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +15,14 @@ from synth.queries.reading import Reading
 
 
 class Cells(Protocol):
-    """A distribution over discrete cells that has the cross table of any of its attributes."""
+    """A distribution over discrete cells that returns the cross table of any of its attributes."""
 
     @property
     def domain(self) -> Domain:
-        """The attributes that it has."""
+        """The attributes of the model."""
 
     def marginals(self, sets: Sequence[Sequence[str]]) -> Iterator[torch.Tensor]:
-        """The cross table of those attributes of each set that it has, in the domain's order."""
+        """The cross table of each set, without attributes the model lacks, in the domain's order."""
 
 
 class WeightedRows(Protocol):
@@ -30,7 +30,7 @@ class WeightedRows(Protocol):
 
     @property
     def domain(self) -> Domain:
-        """The attributes that the rows have."""
+        """The attributes of the rows."""
 
     @property
     def codes(self) -> Mapping[str, torch.Tensor]:
@@ -41,13 +41,13 @@ class WeightedRows(Protocol):
         """The weight of each row."""
 
     def cells(self, attributes: Sequence[str]) -> torch.Tensor:
-        """The cell of each row in the cross table of those attributes that the rows have."""
+        """The cell of each row in the cross table of the attributes, without those the rows lack."""
 
     def marginal(self, attributes: Sequence[str]) -> torch.Tensor:
-        """The cross table of those attributes that the rows have, in the domain's order."""
+        """The cross table of the attributes, without those the rows lack, in the domain's order."""
 
     def recoded(self, domain: Domain, codes: Mapping[str, torch.Tensor]) -> "WeightedRows":
-        """Rows of the same weights with other codes."""
+        """Return rows with the same weights and other codes."""
 
 
 class Products(Protocol):
@@ -55,7 +55,7 @@ class Products(Protocol):
 
     @property
     def domain(self) -> Domain:
-        """The attributes, and how many codes each has."""
+        """The attributes and their numbers of codes."""
 
     @property
     def probabilities(self) -> torch.Tensor:
@@ -68,11 +68,11 @@ class Products(Protocol):
         """The probability of every combination of some attributes in each component."""
 
     def with_components(self, domain: Domain, probabilities: torch.Tensor) -> "Products":
-        """The mixture of other components."""
+        """Return a mixture of other components."""
 
 
 class SoftRows(Protocol):
-    """Rows with soft edges: categories are probabilities, and thresholds are sigmoids."""
+    """Relaxed rows: categories are probabilities, and thresholds are sigmoids."""
 
     @property
     def schema(self) -> Schema:
@@ -88,10 +88,10 @@ class SoftRows(Protocol):
 
     @property
     def coordinates(self) -> torch.Tensor:
-        """What halfspaces weigh (synth/queries/coordinates.py): one column for each row."""
+        """The coordinates that halfspaces weigh (synth/queries/coordinates.py); one column per row."""
 
     def between(self, columns: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-        """How far each row's number is present and between two places: one row for each interval."""
+        """The soft indicators that numbers are present and between two places; one line per interval."""
 
     def mixture(self, readings: Sequence[Reading]) -> Products:
         """Each row as a product distribution over the codes of some readings."""
@@ -106,4 +106,4 @@ class GroupKinds(Protocol):
     def table(
         self, level: Level, *, of_groups: Sequence[str], of_individuals: Sequence[str]
     ) -> torch.Tensor:
-        """Every combination of values of some columns, per group, at one level."""
+        """The count per group of every combination of the columns' values, at one level."""

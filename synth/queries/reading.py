@@ -1,4 +1,4 @@
-"""How a column is read as discrete codes: its categories, its bins, or a level of a binary tree."""
+"""Readings of a column as discrete codes: its categories, its bins, or a level of a binary tree."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,14 +13,14 @@ from scrim.spec.workload.binary_tree import at_level, level_name
 
 @dataclass(frozen=True)
 class Reading:
-    """Codes of a column. Numbers are cut at edges into [a, b), the last cell closed."""
+    """The codes of a column. Numbers are split at edges into cells [a, b); the last cell is closed."""
 
     name: str
     column: str
     size: int
-    """Number of codes; the last one is for missing values, where there may be any."""
+    """Number of codes; the last one is for missing values, if the column may have any."""
     edges: tuple[float, ...] | None
-    """None for categories, whose codes are as they are."""
+    """Edges of the cells; None for categories, whose codes are used unchanged."""
 
     @classmethod
     def of(cls, column: Attribute) -> Self:
@@ -30,7 +30,7 @@ class Reading:
 
     @classmethod
     def at_level(cls, column: IntegerColumn | RealColumn, level: int) -> Self:
-        """2^level cells of equal width between the declared bounds. Each level halves the one before."""
+        """2^level cells of equal width between the declared bounds. Each level halves the previous one."""
         halved = at_level(column, level)
         return cls(level_name(column.name, level), column.name, halved.size, halved.edges)
 
@@ -43,7 +43,7 @@ class Reading:
         return codes
 
     def codes_of(self, column: Attribute) -> NDArray[np.int64]:
-        """The code of each category or bin of its column, whose bins must be parts of the cells."""
+        """The code of each category or bin of the column; its bins must be parts of the cells."""
         if isinstance(column, CategoricalColumn):
             return np.arange(column.size)
         missing = [np.nan] if column.nullable else []

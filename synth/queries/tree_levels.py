@@ -1,7 +1,7 @@
 """All levels of binary trees from their finest cells: a cell is the sum of its two halves.
 
-Trees with as many levels and as many numeric columns are folded together, so that the number of
-steps does not depend on how many trees there are.
+Trees with the same number of levels and of numeric columns are folded together, so that the number of
+steps does not depend on the number of trees.
 """
 
 import math
@@ -18,16 +18,16 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class FinestTable:
-    """The cross table of a tree whose numeric columns are at their last level."""
+    """The cross table of a tree with its numeric columns at the last level."""
 
     levels: int
     sizes: tuple[int, ...]
-    """Of each column; that of a number has one more cell where it may be missing."""
+    """The size of each column; a nullable numeric column has one more cell."""
     is_numeric: tuple[bool, ...]
 
     @property
     def order(self) -> list[int]:
-        """Its columns, categories first."""
+        """The positions of its columns, categories first."""
         return sorted(range(len(self.sizes)), key=lambda axis: self.is_numeric[axis])
 
     @property
@@ -38,9 +38,9 @@ class FinestTable:
         ]
 
     def padded(self, first: int, nothing: int) -> Integers:
-        """Positions of its cells: one row for each combination of categories, then numbers.
+        """Positions of its cells: one row per combination of categories, then axes of numbers.
 
-        All numbers have a cell for missing ones here, even where it is `nothing`.
+        Every numeric axis has a cell for missing numbers here; it is `nothing` if there are none.
         """
         positions = first + np.arange(math.prod(self.sizes)).reshape(self.sizes)
         positions = positions.transpose(self.order).reshape(-1, *self.numeric_sizes)
@@ -50,7 +50,7 @@ class FinestTable:
         return padded
 
     def cells(self, expanded: Integers) -> Iterator[Integers]:
-        """The cells of every combination of levels, coarse ones first, among those of all levels."""
+        """The positions of each combination of levels among all cells, coarse ones first."""
         categories = [self.sizes[axis] for axis in self.order[: -len(self.numeric_sizes)]]
         back = np.argsort(self.order)
         for levels in product(range(1, self.levels + 1), repeat=len(self.numeric_sizes)):
@@ -63,7 +63,7 @@ class FinestTable:
 
 
 class TreeFold:
-    """How the finest cells of some trees, one tree after another, add up to those of all levels."""
+    """A plan for summing the finest cells of trees, one after another, to the cells of all levels."""
 
     def __init__(self, trees: Sequence[FinestTable]) -> None:
         sizes = [math.prod(tree.sizes) for tree in trees]
@@ -109,11 +109,11 @@ def _with_coarser_levels(cells: torch.Tensor, levels: int) -> torch.Tensor:
 
 
 def _width(levels: int) -> int:
-    """How many cells a numeric column has at all levels together."""
+    """The total number of cells of a numeric column at all levels."""
     return sum(2**level + 1 for level in range(1, levels + 1))
 
 
 def _slice_of(level: int, is_nullable: bool) -> slice:
-    """Where the cells of a level are among those of all levels."""
+    """The slice of a level's cells among those of all levels."""
     start = _width(level - 1)
     return slice(start, start + 2**level + is_nullable)

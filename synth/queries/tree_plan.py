@@ -1,4 +1,4 @@
-"""How models answer the finest cells of binary trees, from which all others are summed."""
+"""Answers of models to the finest cells of binary trees, from which all others are summed."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TreePlan:
-    """What some trees share: how their columns are read, and how their cells are summed."""
+    """A plan for several trees: the readings of their columns, and how their cells are summed."""
 
     def __init__(self, trees: Sequence["TreeQueries"]) -> None:
         self._trees = trees
@@ -54,7 +54,7 @@ class TreePlan:
         return mixture.with_components(domain, torch.cat(blocks, dim=1))
 
     def on_histogram(self, model: Cells) -> list[torch.Tensor]:
-        """The finest cells of each tree: sums over bins, or uniform where a column is not known."""
+        """The finest cells of each tree: sums over bins, or uniform if the model lacks the column."""
         found = []
         tables = model.marginals([tree.attributes for tree in self._trees])
         for tree, table in zip(self._trees, tables, strict=True):
@@ -65,7 +65,7 @@ class TreePlan:
         return found
 
     def on_support(self, support: WeightedRows) -> list[torch.Tensor]:
-        """The finest cells of each tree: sums over rows, or uniform where a column is not known."""
+        """The finest cells of each tree: sums over rows, or uniform if the rows lack the column."""
         known = [r for r in self.readings if r.column in support.domain.size_of]
         coarse = support.recoded(
             Domain(tuple(r.name for r in known), tuple(r.size for r in known)),
@@ -74,7 +74,7 @@ class TreePlan:
         found = []
         for tree in self._trees:
             mine = [r.name for r in tree.finest if r.name in coarse.codes]
-            # A table has its axes in the order of all readings, a tree in its own.
+            # A table has the axis order of all readings, a tree has its own.
             axes = coarse.domain.project(mine).names
             table = coarse.marginal(mine).permute([axes.index(name) for name in mine])
             found.append(self._with_uniform(tree, table, mine))
@@ -92,7 +92,7 @@ class TreePlan:
         return table
 
     def _add_up(self, table: torch.Tensor, reading: Reading, axis: int) -> torch.Tensor:
-        """A table with bins on an axis, as one with the cells of a reading."""
+        """Sum a table's axis of bins to the cells of a reading."""
         cells = self._cell_of[reading.name].to(table.device)
         if len(cells) == reading.size:
             return table
@@ -101,7 +101,7 @@ class TreePlan:
 
     @cached_property
     def _cell_of(self) -> dict[str, torch.Tensor]:
-        """For each reading, the cell of every code that models have of its column."""
+        """For each reading, the cell of every code of its column in models."""
         found: dict[str, torch.Tensor] = {}
         for tree in self._trees:
             tree.require_bins()
