@@ -1,4 +1,4 @@
-"""A public table as a private schema sees it."""
+"""Converting a public table to a private schema."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,14 +12,15 @@ from synth.table.table import Table
 
 
 def align(public: Table, schema: Schema) -> Table:
-    """The public rows in the codes of a private schema, with the columns that both have.
+    """Return the public rows in the codes of a private schema, with the columns that both have.
 
     Every cell is decoded and then ingested as a private cell would be: labels are matched as text,
-    unknown ones become `other`, numbers are clamped, and missing stays missing where it may.
+    unknown ones become `other`, numbers are clamped, and missing values stay missing if the column
+    allows them.
     """
     shared = shared_schema(schema, public.schema)
     if not any(len(next(iter(chunk.values()))) for chunk in public.chunks()):
-        raise SpecError("the public dataset has no rows; give one that has some")
+        raise SpecError("the public dataset has no rows; use one with rows")
     codecs = {
         column.name: (
             _exact_codec(public.schema.attribute(column.name)),
@@ -31,7 +32,7 @@ def align(public: Table, schema: Schema) -> Table:
 
 
 def _exact_codec(column: Attribute) -> AttributeCodec:
-    """Decodes what is stored, not what would be released: without rounding to declared digits."""
+    """Return a codec that decodes stored values without rounding to the declared decimals."""
     if isinstance(column, RealColumn):
         column = column.model_copy(update={"decimals": None})
     return attribute_codec(column)
@@ -39,7 +40,7 @@ def _exact_codec(column: Attribute) -> AttributeCodec:
 
 @dataclass(frozen=True)
 class _AlignedChunks:
-    """The chunks of a public table; each iteration encodes them anew."""
+    """The chunks of a public table; each iteration encodes them again."""
 
     public: Table
     codecs: dict[str, tuple[AttributeCodec, AttributeCodec]]

@@ -1,4 +1,4 @@
-"""The bytes of a file or upload, piece by piece: unzipped, checked, and never all in memory."""
+"""The bytes of a file or upload, piece by piece: decompressed, checked, and never all in memory."""
 
 import codecs
 import gzip
@@ -15,18 +15,18 @@ from synth.table.chunk import TableError
 
 PIECE_BYTES = 2**20
 MAX_UNPACKED_BYTES = 2**36
-"""How much a table may unpack to: 64 GiB."""
+"""Largest decompressed size of a table: 64 GiB."""
 MAX_RATIO = 250
-"""How many times its size a gzip file may unpack to; text of tables compresses 5 to 50 times."""
+"""Largest compression ratio of a gzip file; text of tables compresses 5 to 50 times."""
 _ALWAYS_UNPACKED = 2**26
-"""Up to 64 MiB, a gzip file of any ratio is unpacked: a few kilobytes of equal rows are harmless."""
+"""Up to 64 MiB, a gzip file of any ratio is decompressed: a few kilobytes of equal rows are harmless."""
 
 
 class Readable(Protocol):
-    """What an upload must offer: bytes, in order, and none at the end."""
+    """The interface of an upload: bytes in order, and none at the end."""
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes."""
+        """Return at most `size` bytes."""
 
 
 Source = str | PathLike[str] | Readable
@@ -34,14 +34,14 @@ Destination = str | PathLike[str] | BinaryIO
 
 
 def opened(file: Source | Destination, mode: str) -> AbstractContextManager[Any]:
-    """The file, opened and closed here if it is a path, and left open if it is a stream."""
+    """Open a path and close it on exit; a stream is used as it is and left open."""
     if isinstance(file, str | PathLike):
         return Path(file).open(mode)
     return nullcontext(file)
 
 
 class _PieceReader(io.RawIOBase):
-    """A stream over pieces of bytes; it needs no seeking, so uploads can be read as they arrive."""
+    """A stream over pieces of bytes, without seeking, so that uploads can be read as they arrive."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -63,18 +63,18 @@ class _PieceReader(io.RawIOBase):
 
 
 def stream_of(pieces: Iterator[bytes]) -> BinaryIO:
-    """The pieces as a stream, which fills every read up to the end."""
+    """Return the pieces as a stream whose reads are full until the end."""
     return io.BufferedReader(_PieceReader(pieces), PIECE_BYTES)
 
 
 def pieces_of(stream: Readable) -> Iterator[bytes]:
-    """The stream's bytes, as they come."""
+    """Yield the stream's bytes piece by piece."""
     while piece := stream.read(PIECE_BYTES):
         yield piece
 
 
 def unzipped_if_gzip(stream: Readable, *, max_bytes: int) -> Iterator[bytes]:
-    """The bytes of the stream, decompressed within bounds where they begin as gzip does."""
+    """Yield the bytes of the stream, decompressed within limits if they are gzip."""
     raw = stream_of(pieces_of(stream))
     magic = raw.read(2)
     pieces = chain([magic], pieces_of(raw))
@@ -100,7 +100,7 @@ def unzipped_if_gzip(stream: Readable, *, max_bytes: int) -> Iterator[bytes]:
 
 
 class _Metered:
-    """The same pieces, and how many bytes have been read so far."""
+    """An iterator over the same pieces that counts the bytes read so far."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -116,7 +116,7 @@ class _Metered:
 
 
 def refuse_unpacked(size: int, most: int) -> None:
-    """Refuse a table that unpacks to more than so many bytes."""
+    """Refuse a table that unpacks to more than `most` bytes."""
     if size > most:
         raise TableError(
             f"the table unpacks to more than {most:,} bytes; upload fewer rows, or only the columns "
@@ -125,9 +125,9 @@ def refuse_unpacked(size: int, most: int) -> None:
 
 
 def checked_utf8(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The same pieces, which must be UTF-8 together.
+    """Yield the same pieces, and refuse them if they are not UTF-8.
 
-    Arrow would check cells too, but not before its handler of ragged rows has choked on them.
+    Arrow checks cells too, but its handler of ragged rows would fail on invalid text first.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:

@@ -1,6 +1,6 @@
-"""What the cells of a file say: Arrow arrays of any readable type, turned into text or numbers.
+"""Reading the cells of a file: Arrow arrays of any supported type, converted to text or numbers.
 
-Every rule looks at one cell at a time. If a cell's meaning depended on its neighbours, one person
+Every rule reads one cell at a time. If a cell's meaning depended on its neighbours, one person
 could change how another person's row is read, and no sensitivity bound would hold.
 """
 
@@ -50,7 +50,7 @@ def numbers_of(cells: Any, *, column: str) -> npt.NDArray[np.float64]:
     if _is_text(kind):
         cells = _parsed(_decoded(cells, column))
     elif pa.types.is_decimal(kind):
-        # Arrow's direct conversion may miss the nearest float; by way of text it is exact.
+        # Arrow's direct conversion may not give the nearest float; conversion through text does.
         cells = pc.cast(pc.cast(cells, pa.string()), pa.float64())
     elif (
         pa.types.is_integer(kind)
@@ -58,7 +58,7 @@ def numbers_of(cells: Any, *, column: str) -> npt.NDArray[np.float64]:
         or pa.types.is_boolean(kind)
         or pa.types.is_null(kind)
     ):
-        # Unsafe only in that integers beyond 2**53 are rounded; every declared bound is within it.
+        # Unsafe only because integers beyond 2**53 are rounded; every declared bound is within it.
         cells = pc.cast(cells, pa.float64(), safe=False)
     else:
         raise _unsupported(kind, column, "numbers, or text that holds numbers")
@@ -66,7 +66,7 @@ def numbers_of(cells: Any, *, column: str) -> npt.NDArray[np.float64]:
 
 
 def longest_text(cells: Any, *, column: str) -> int:
-    """The length of the longest text, or a refusal where a cell is too long to be one."""
+    """The length of the longest text; refuse cells that are too long."""
     longest = pc.max(pc.binary_length(cells)).as_py() or 0
     if longest > MAX_CELL_BYTES:
         raise TableError(
@@ -109,7 +109,7 @@ def _decoded(cells: Any, column: str) -> Any:
 
 
 def _parsed(texts: Any) -> Any:
-    """Numbers from text: all at once where every cell is a number, else guarded cell by cell."""
+    """Parse numbers from text: all at once if every cell is a number, else cell by cell."""
     try:
         return pc.cast(texts, pa.float64())
     except pa.ArrowInvalid:
@@ -120,7 +120,7 @@ def _parsed(texts: Any) -> Any:
 
 
 def _text_of_floats(cells: Any) -> Any:
-    """Whole floats as whole numbers ("7", not "7.0" or "1e+15"), others as short as is exact."""
+    """Whole floats as integers ("7", not "7.0" or "1e+15"); others as the shortest exact text."""
     cells = pc.if_else(pc.is_nan(cells), pa.scalar(None, cells.type), cells)
     wide = pc.cast(cells, pa.float64())
     whole = pc.and_(pc.equal(pc.trunc(wide), wide), pc.less(pc.abs(wide), _LARGEST_EXACT))
@@ -134,7 +134,7 @@ def _text_of_decimals(cells: Any) -> Any:
 
 
 def _unsupported(kind: Any, column: str, supported: str) -> TableError:
-    # The name of a nested type would list the fields inside it, so it is not repeated.
+    # The name of a nested type lists the fields inside it, so it is not quoted.
     found = "nested values" if pa.types.is_nested(kind) else f"values of type {kind}"
     return TableError(
         f"column {column!r} holds {found}, which are not supported; store {supported}"

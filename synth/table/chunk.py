@@ -5,9 +5,9 @@ Errors of everything that reads, writes or holds tables:
     ValueError
     └── TableError      a file or table does not fit its declared schema, or cannot be read
 
-A TableError names a column, a problem and a way to fix it. It never holds a cell's value, a row's
-text or a line number, and neither does any exception chained to it: Arrow's own messages quote
-rows, so they are swallowed and the TableError is raised only after the handler has been left.
+A TableError names a column, a problem and a fix. It never contains a cell's value, a row's text or a
+line number, and neither does any exception chained to it: Arrow's own messages quote rows, so they are
+discarded, and the TableError is raised outside the `except` block.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ Chunk = Mapping[str, Array]
 
 categorical: the index of the label, in the smallest unsigned type; missing is one past the labels.
 integer: the value minus `lower`, in the smallest unsigned type; missing is one past the range.
-real: the value itself, as float64; missing is NaN, always the same one.
+real: the value itself, as float64; missing is NaN, always with the same bits.
 identifier: 16 bytes of BLAKE2b of the text; missing is sixteen zero bytes.
 """
 
@@ -33,7 +33,7 @@ _ARROW_DIGEST = pa.binary(16)
 
 
 class TableError(ValueError):
-    """A structural fault of a file or table, described without any value from its rows."""
+    """A structural problem of a file or table, described without any value from its rows."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -41,7 +41,7 @@ class TableError(ValueError):
 
 
 def arrow_type(dtype: np.dtype[Any]) -> Any:
-    """The Arrow type that holds a chunk's column without conversion."""
+    """The Arrow type that stores a chunk's column without conversion."""
     return _ARROW_DIGEST if dtype == DIGEST else pa.from_numpy_dtype(dtype)
 
 
@@ -76,21 +76,21 @@ def chunk_to_bytes(chunk: Chunk) -> bytes:
     """The chunk as an Arrow IPC stream."""
     batch = chunk_to_batch(chunk)
     sink = pa.BufferOutputStream()
-    # Never compressed: the length must tell the number of rows at most, not what they hold.
+    # Never compressed: the length may reveal the number of rows, but not their content.
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue())
 
 
 def chunk_from_bytes(data: bytes) -> Chunk:
-    """The chunk that `chunk_to_bytes` wrote, as views on the same bytes."""
+    """Read the output of `chunk_to_bytes`, as views on the same bytes."""
     try:
         with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
             batch = reader.read_next_batch()
         batch.validate()
         return batch_to_chunk(batch)
     except MemoryError:
-        raise  # also Arrow's own: no fault of the bytes
+        raise  # also Arrow's own memory errors: the bytes are not at fault
     except (pa.ArrowException, OSError, StopIteration):
         pass
     raise TableError("the stored chunk is damaged; ingest the dataset again")

@@ -34,7 +34,7 @@ from synth.table.encoding import (
 
 CHUNK_ROWS = 2**18
 PARSED_BYTES = 4 * 2**20
-"""How much of a file is parsed at a time; a row must fit into it."""
+"""Number of bytes parsed at a time; a row must fit into it."""
 HEADER_BYTES = 2**20
 _WRITTEN_CELLS = 2**20
 
@@ -76,7 +76,7 @@ def _encode(column_codecs: Sequence[Codec], batch: Any) -> Chunk:
 
 
 def _parse_header(head: bytes) -> tuple[list[str], int]:
-    """The names in the header, and where the first row starts."""
+    """The names in the header, and the position of the first row."""
     if not head:
         raise TableError("the file is empty; it needs at least a header with the column names")
     names: list[bytes] = []
@@ -93,7 +93,7 @@ def _parse_header(head: bytes) -> tuple[list[str], int]:
     if not end and len(head) == HEADER_BYTES:
         raise TableError(f"the header is longer than {HEADER_BYTES} bytes; shorten it")
     if b"\x00" in head[:position]:
-        # UTF-16 without a mark is valid UTF-8, with a zero after every letter.
+        # UTF-16 without a byte order mark is valid UTF-8 with a zero byte after every letter.
         raise TableError("the header holds zero bytes; save the file as UTF-8 text")
     return [name.decode() for name in names], position
 
@@ -102,11 +102,11 @@ def _parse_header(head: bytes) -> tuple[list[str], int]:
 
 
 class _RowWatch:
-    """Notices ragged rows and the end of the file, and keeps no text of any row.
+    """Detects ragged rows and the end of the file, and stores no text of any row.
 
-    A quote that is opened and never closed swallows every row after it, in silence. So the file is
-    given one more line, with a secret mark and one field too many: if the parser does not stumble
-    over it, it was swallowed.
+    A quote that is opened and never closed silently absorbs every row after it. So one more line is
+    appended to the file, with a secret mark and one field too many: if the parser does not report it,
+    it was absorbed.
     """
 
     def __init__(self, fields: int) -> None:
@@ -124,7 +124,7 @@ class _RowWatch:
 
 
 def _marked_end(first: bytes, rest: BinaryIO, mark: bytes) -> Iterator[bytes]:
-    """All rows, then a line of its own with the mark."""
+    """Yield all rows, then a separate line with the mark."""
     last = b"\n"
     for piece in chain([first], pieces_of(rest)):
         last = piece[-1:] or last
@@ -139,7 +139,7 @@ def _batches(rows: BinaryIO, fields: int, positions: list[int], watch: _RowWatch
         with _open_reader(rows, fields, positions, watch) as reader:
             yield from reader
     except MemoryError:
-        raise  # also Arrow's own: no fault of the file
+        raise  # also Arrow's own memory errors: the file is not at fault
     except pa.ArrowException as error:
         problem = _explain(str(error), watch)
     if problem is None and not watch.reached_end:
@@ -149,7 +149,7 @@ def _batches(rows: BinaryIO, fields: int, positions: list[int], watch: _RowWatch
 
 
 def _open_reader(rows: BinaryIO, fields: int, positions: list[int], watch: _RowWatch) -> Any:
-    # Columns go by position, because names that are not declared may repeat.
+    # Columns are identified by position, because undeclared names may repeat.
     wanted = [str(position) for position in positions]
     return arrow_csv.open_csv(
         rows,
@@ -174,7 +174,7 @@ def _open_reader(rows: BinaryIO, fields: int, positions: list[int], watch: _RowW
 
 
 def _explain(message: str, watch: _RowWatch) -> str:
-    """Arrow's complaint in our own words: its own would quote a row."""
+    """Rewrite Arrow's message, which would quote a row."""
     if watch.ragged is not None:
         expected, actual = watch.ragged
         return (
@@ -191,7 +191,7 @@ def _explain(message: str, watch: _RowWatch) -> str:
 
 
 def write_csv(destination: Destination, schema: Schema, chunks: Iterable[Chunk]) -> None:
-    """The chunks as a CSV file of the released columns; missing is an empty cell without quotes."""
+    """Write the chunks as a CSV file of the released columns; missing is an empty cell without quotes."""
     writers = {column.name: _cell_writer(attribute_codec(column)) for column in schema.attributes}
     header = ",".join(_quoted_if_needed(name) for name in writers) + "\n"
     # Wide tables are written a few rows at a time, so that the text of a piece stays small.
@@ -211,7 +211,7 @@ def _length(chunk: Chunk) -> int:
 
 
 def _lines(columns: list[Any]) -> memoryview:
-    """The cells of each row joined by commas, and every row ended by a newline."""
+    """Join the cells of each row by commas, and end every row with a newline."""
     rows = pc.binary_join_element_wise(*columns, pa.scalar(",", pa.large_string()))
     empty, newline = pa.scalar("", pa.large_string()), pa.scalar("\n", pa.large_string())
     lines = pc.binary_join_element_wise(rows, empty, newline)
@@ -220,7 +220,7 @@ def _lines(columns: list[Any]) -> memoryview:
 
 
 def _cell_writer(codec: AttributeCodec) -> Callable[[Array], Any]:
-    """What turns a stored column into the text of its cells."""
+    """Return a function that converts a stored column to the text of its cells."""
     if isinstance(codec, CategoricalCodec):
         labels = [_quoted_if_needed(label) for label in codec.labels.to_pylist()]
         texts = pa.array([*labels, ""], pa.large_string())

@@ -15,10 +15,10 @@ from synth.table.linking import draw_groups
 def draw_rows(
     schema: Schema, codes: Mapping[str, Array], *, rows: int, rng: np.random.Generator
 ) -> Chunk:
-    """Draw that many rows, or groups where rows are linked, given their codes.
+    """Draw `rows` rows, or groups if rows are linked, given their codes.
 
-    Numbers are drawn inside their bins, and columns without codes uniformly. The codes of groups
-    include their sizes.
+    Numbers are drawn inside their bins, and columns without codes are drawn uniformly. The codes of
+    groups include their sizes.
     """
     if isinstance(schema, LinkedSchema):
         return draw_groups(schema, codes, sizes=codes[SIZE] + 1, rng=rng)

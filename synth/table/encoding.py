@@ -1,7 +1,7 @@
-"""How a declared column's cells become the numbers of a chunk, and become cells again.
+"""Codecs that convert a declared column's cells to the numbers of a chunk and back.
 
-One codec per type of column. A codec is built once from the declaration and holds no data. Cells
-outside the declaration are mapped into it, never dropped, counted or reported.
+There is one codec per type of column. A codec is built once from the declaration and holds no data.
+Cells outside the declaration are mapped into it; they are never dropped, counted or reported.
 """
 
 from collections import Counter
@@ -74,11 +74,11 @@ class CategoricalCodec:
         return stored
 
     def numbers(self, stored: Array) -> Array:
-        """The codes themselves: a category has no other number."""
+        """The codes themselves, which are a category's only numbers."""
         return stored
 
     def from_numbers(self, numbers: Array) -> Array:
-        """The codes that `numbers` gave, in the stored type."""
+        """Convert the output of `numbers` back to codes of the stored type."""
         return np.clip(np.rint(numbers), 0, self.column.size - 1).astype(self.dtype)
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Array:
@@ -87,7 +87,7 @@ class CategoricalCodec:
 
 
 class IntegerCodec:
-    """Whole numbers as distance from `lower`; missing as one past the range, or as `lower`."""
+    """Integers as distance from `lower`; missing as one past the range, or as `lower`."""
 
     arrow_type = pa.int64()
 
@@ -102,22 +102,22 @@ class IntegerCodec:
         return self.from_numbers(numbers_of(cells, column=self.column.name))
 
     def decode(self, stored: Array) -> Any:
-        """Whole numbers as an Arrow int64 array, missing as null."""
+        """Integers as an Arrow int64 array, missing as null."""
         missing = stored > self._range
         return pa.array(stored.astype(np.int64) + self.column.lower, pa.int64(), mask=missing)
 
     def numbers(self, stored: Array) -> Array:
-        """The declared numbers as float64, which has every whole number up to 2**53; missing as NaN."""
+        """The declared numbers as float64, which is exact up to 2**53; missing as NaN."""
         numbers = stored.astype(np.float64) + self.column.lower
         numbers[stored > self._range] = np.nan
         return numbers
 
     def from_numbers(self, numbers: Array) -> Array:
-        """What is stored of numbers: rounded, clamped, missing kept where it may be."""
+        """Convert numbers to stored values: rounded and clamped; missing is kept if allowed."""
         lower, upper = self.column.lower, self.column.upper
         missing = np.isnan(numbers)
         whole = np.rint(np.clip(np.where(missing, lower, numbers), lower, upper))
-        # Subtracted as integers: a difference beyond 2**53 has no exact float.
+        # Subtract as integers: a difference beyond 2**53 has no exact float.
         stored = whole.astype(np.int64) - lower
         stored[missing] = self._missing
         return np.asarray(stored, self.dtype)
@@ -126,7 +126,7 @@ class IntegerCodec:
         """The bin of each value; missing is the last code."""
         if stored.dtype.itemsize > 2:
             return self._bins_of(stored)
-        # Looking up in a small table of every stored value is faster than searching.
+        # A lookup in a small table of every stored value is faster than a search.
         return np.take(self._bin_table, stored)
 
     def _bins_of(self, stored: Array) -> Array:
@@ -144,8 +144,8 @@ class IntegerCodec:
         return np.array([int(edge) - self.column.lower for edge in edges[:-1]], np.int64)
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Whole numbers drawn uniformly from their bins, the last one closed."""
-        # Missing is drawn from a bin that holds only itself.
+        """Draw integers uniformly from their bins; the last bin is closed."""
+        # Missing is drawn from a bin that contains nothing else.
         first = np.append(self._starts, self._missing)
         last = np.concatenate([self._starts[1:] - 1, [self._range, self._missing]])
         drawn = rng.integers(first[codes], last[codes], endpoint=True)
@@ -153,7 +153,7 @@ class IntegerCodec:
 
 
 class RealCodec:
-    """Real numbers as they are; missing as NaN, or as `lower`."""
+    """Real numbers unchanged; missing as NaN, or as `lower`."""
 
     arrow_type = pa.float64()
     dtype = np.dtype(np.float64)
@@ -171,8 +171,8 @@ class RealCodec:
         return stored
 
     def from_numbers(self, numbers: Array) -> Array:
-        """What is stored of numbers: clamped, missing kept where it may be."""
-        # Every NaN becomes the same one: which NaN Arrow gives for a cell may depend on the others.
+        """Convert numbers to stored values: clamped; missing is kept if allowed."""
+        # All NaNs get the same bits: those that Arrow returns for a cell may depend on other cells.
         missing = np.nan if self.column.nullable else self.column.lower
         kept = np.where(np.isnan(numbers), missing, numbers)
         return np.clip(kept, self.column.lower, self.column.upper) + 0.0
@@ -188,14 +188,14 @@ class RealCodec:
         return bins.astype(smallest_unsigned(self.column.size - 1))
 
     def rounded(self, stored: Array) -> Array:
-        """The numbers with the declared digits, which a release has."""
+        """Round numbers to the declared decimals, as in a release."""
         if self.decimals is None:
             return stored
         return round_within(stored, self.column.lower, self.column.upper, self.decimals)
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Numbers drawn uniformly from their bins, and rounded without leaving them."""
-        # The half-open bins end just below their edge; missing is a bin of NaN.
+        """Draw numbers uniformly from their bins, and round them without leaving their bins."""
+        # Half-open bins end just below their upper edge; missing is a bin of NaN.
         ends = np.append(np.nextafter(self._edges[1:-1], -np.inf), self._edges[-1])
         low = np.append(self._edges[:-1], np.nan)[codes]
         high = np.append(ends, np.nan)[codes]
@@ -217,7 +217,7 @@ class IdentifierCodec:
 
     def encode(self, cells: Any) -> Array:
         """Digests of the cells, computed once for each distinct text."""
-        # Trimmed, because "7" and "7 " must not let one person pass for two.
+        # Trimmed, so that "7" and "7 " are the same person.
         texts = pc.utf8_trim_whitespace(texts_of(cells, column=self.column.name))
         distinct = pc.dictionary_encode(_empty_as_missing(texts))
         digests = [
@@ -239,7 +239,7 @@ def codec_of(column: Column) -> Codec:
 
 
 def attribute_codec(column: Attribute) -> AttributeCodec:
-    """The codec of one column that is released."""
+    """The codec of one released column."""
     if isinstance(column, CategoricalColumn):
         return CategoricalCodec(column)
     return IntegerCodec(column) if isinstance(column, IntegerColumn) else RealCodec(column)
@@ -252,8 +252,8 @@ def require_bins(column: Attribute) -> None:
 
 
 def locate_columns(schema: Schema, found: Sequence[str]) -> list[int]:
-    """Where each declared column is among the names of a file."""
-    # Only declared names are repeated in messages: without a header, `found` would be a row.
+    """The position of each declared column among the names of a file."""
+    # Messages quote only declared names: if the file has no header, `found` is a row.
     times = Counter(found)
     for column in schema.columns:
         if times[column.name] == 0:
@@ -263,15 +263,15 @@ def locate_columns(schema: Schema, found: Sequence[str]) -> list[int]:
             )
         if times[column.name] > 1:
             raise TableError(f"column {column.name!r} appears more than once; keep one of them")
-    # A file may have many columns that are not declared.
+    # A dictionary, because a file may have many undeclared columns.
     position = {name: index for index, name in enumerate(found)}
     return [position[column.name] for column in schema.columns]
 
 
 def draw_values(schema: Schema, codes: Mapping[str, Codes], rng: np.random.Generator) -> Chunk:
-    """A chunk whose numbers are drawn uniformly inside the bins that the discrete codes name."""
+    """Draw a chunk from discrete codes; numbers are uniform inside their bins."""
     if len({len(array) for array in codes.values()}) != 1:
-        raise TableError("the codes of all columns must have one length")
+        raise TableError("the codes of all columns must have the same length")
     drawn = {
         column.name: draw_column(column, _codes_of(column, codes), rng)
         for column in schema.attributes
@@ -280,7 +280,7 @@ def draw_values(schema: Schema, codes: Mapping[str, Codes], rng: np.random.Gener
 
 
 def store_numbers(schema: Schema, numbers: Mapping[str, Array]) -> Chunk:
-    """A chunk of numbers as a table reads them, in the declared types, bounds and digits."""
+    """Convert numbers, as a table reads them, to a chunk with the declared types, bounds and decimals."""
     chunk: dict[str, Array] = {}
     for column in schema.attributes:
         codec = attribute_codec(column)
@@ -290,7 +290,7 @@ def store_numbers(schema: Schema, numbers: Mapping[str, Array]) -> Chunk:
 
 
 def with_blank_identifiers(schema: Schema, attributes: Mapping[str, Array]) -> Chunk:
-    """A chunk of released columns: nobody in it is anybody."""
+    """Return a chunk of released columns with blank identifiers, since its rows are not people."""
     rows = len(next(iter(attributes.values())))
     return {
         column.name: np.zeros(rows, DIGEST)
@@ -301,7 +301,7 @@ def with_blank_identifiers(schema: Schema, attributes: Mapping[str, Array]) -> C
 
 
 def draw_column(column: Attribute, codes: Codes, rng: np.random.Generator) -> Array:
-    """A column whose numbers are drawn uniformly inside the bins that the codes name."""
+    """Draw a column from discrete codes; numbers are uniform inside their bins."""
     require_bins(column)
     if codes.size and (codes.min() < 0 or codes.max() >= column.size):
         raise TableError(f"column {column.name!r} has codes outside 0 to {column.size - 1}")

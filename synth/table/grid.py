@@ -1,4 +1,4 @@
-"""Rounding to a number of decimals that never leaves an interval."""
+"""Rounding to decimals without leaving an interval."""
 
 import numpy as np
 import numpy.typing as npt
@@ -9,19 +9,19 @@ _LARGEST_EXACT = 2.0**53
 
 
 def grid_limits(low: Reals | float, high: Reals | float, scale: float) -> tuple[Reals, Reals]:
-    """The smallest and largest whole k with k / scale in [low, high]; they cross if none is."""
+    """The smallest and largest integer k with k / scale in [low, high]; first > last if there is none."""
     with np.errstate(over="ignore", invalid="ignore"):
         first, last = np.rint(np.multiply(low, scale)), np.rint(np.multiply(high, scale))
-        # The product may be off by one unit, so the quotient decides: it is rounded correctly.
+        # The product may be off by one unit, so compare the quotient, which is correctly rounded.
         first = np.where(first / scale < low, first + 1, first)
         last = np.where(last / scale > high, last - 1, last)
     return first, last
 
 
 def round_within(values: Reals, low: Reals | float, high: Reals | float, decimals: int) -> Reals:
-    """The values rounded to the nearest number of so many decimals that is in [low, high].
+    """Round values to the nearest number with `decimals` decimals in [low, high].
 
-    A value stays as it is where no such number exists, or where floats are coarser than the grid.
+    A value is unchanged if no such number exists, or if floats are coarser than the grid.
     """
     scale = 10.0**decimals
     first, last = grid_limits(low, high, scale)

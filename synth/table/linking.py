@@ -1,10 +1,10 @@
-"""Groups and individuals as one table of linked rows, and linked rows as two tables again.
+"""Linking groups and individuals into one table of rows, and splitting linked rows into two tables.
 
-Linking looks at nothing but a group's own rows, so what one group brings or takes changes no other:
+Linking reads only a group's own rows, so adding or removing one group changes no other:
 
-- An individual whose group has no row of its own gets a group whose columns are all missing. Nobody
-  is dropped, and nothing tells that it happened.
-- A group without individuals is nobody's, and is left out.
+- An individual whose group has no row gets a group whose columns are all missing. No individual is
+  dropped, and the case is not reported.
+- A group without individuals is left out.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ Positions = npt.NDArray[np.int64]
 
 
 def link(groups: Chunk, individuals: Chunk, schema: TwoLevelSchema) -> Chunk:
-    """Individuals with the columns of their groups, the individuals of a group side by side.
+    """Add the columns of their groups to individuals; the individuals of a group are consecutive.
 
-    All individuals of a group must be there, and its row at most once.
+    All individuals of a group must be in the chunk, and the group's row at most once.
     """
     own_key, linked = schema.individuals.group_key, schema.linked
     order = np.argsort(individuals[own_key], kind="stable")
@@ -36,7 +36,7 @@ def link(groups: Chunk, individuals: Chunk, schema: TwoLevelSchema) -> Chunk:
     for name in linked.group_attributes:
         known = groups[name][described]
         missing = _missing(linked.attribute(name), len(keys))
-        # Without any group there is nothing to pick from.
+        # Without groups there is nothing to select from.
         picked = known[found] if len(known) else missing
         rows[name] = np.where(is_orphan, missing, picked).astype(missing.dtype)
     rows |= {name: individuals[name][order] for name in linked.individual_attributes}
@@ -44,7 +44,7 @@ def link(groups: Chunk, individuals: Chunk, schema: TwoLevelSchema) -> Chunk:
 
 
 def _find(sorted_keys: Array, wanted: Array) -> tuple[Positions, npt.NDArray[np.bool_]]:
-    """Where each wanted key is, and which ones are nowhere."""
+    """The position of each wanted key, and a mask of the keys that were not found."""
     if not len(sorted_keys):
         return np.zeros(len(wanted), np.int64), np.ones(len(wanted), np.bool_)
     positions = np.minimum(np.searchsorted(sorted_keys, wanted), len(sorted_keys) - 1)
@@ -52,29 +52,29 @@ def _find(sorted_keys: Array, wanted: Array) -> tuple[Positions, npt.NDArray[np.
 
 
 def _missing(column: Attribute, rows: int) -> Array:
-    """So many missing cells of a column, encoded."""
+    """Return `rows` encoded missing cells of a column."""
     return attribute_codec(column).encode(pa.nulls(rows))
 
 
 def starts_of_groups(keys: Array) -> Positions:
-    """Where each group starts among linked rows, given their keys."""
+    """The first row of each group among linked rows, given their keys."""
     is_first = np.ones(len(keys), np.bool_)
     is_first[1:] = keys[1:] != keys[:-1]
     return np.flatnonzero(is_first)
 
 
 def groups_in(rows: Chunk, schema: Schema) -> Positions | None:
-    """Where each group starts among the rows; None where rows are in no groups."""
+    """The first row of each group; None if rows have no groups."""
     return None if schema.key is None else starts_of_groups(rows[schema.key])
 
 
 def edges_of_groups(keys: Array) -> Positions:
-    """Where each group starts among linked rows, and where the last one ends."""
+    """The first row of each group among linked rows, and the end of the last group."""
     return np.append(starts_of_groups(keys), len(keys))
 
 
 def number_keys(groups: Positions) -> Array:
-    """Keys of released groups, given each row's group as a number: nobody's."""
+    """Keys of released groups, from each row's group number; they match no private key."""
     words = np.zeros((len(groups), 2), np.uint64)
     words[:, 0] = groups.astype(np.uint64) + 1
     return words.view(DIGEST).ravel()
@@ -83,10 +83,10 @@ def number_keys(groups: Positions) -> Array:
 def draw_groups(
     schema: LinkedSchema, codes: Mapping[str, Array], *, sizes: Positions, rng: np.random.Generator
 ) -> Chunk:
-    """Linked rows of released groups, given the codes of each group and of each individual.
+    """Draw linked rows of released groups, given the codes of each group and of each individual.
 
-    A group's numbers are drawn once, inside their bins. Columns without codes are drawn uniformly:
-    nothing was asked about them.
+    A group's numbers are drawn once, inside their bins. Columns without codes are drawn uniformly,
+    because the model does not cover them.
     """
     numbers = np.repeat(np.arange(len(sizes)), sizes)
     of_groups = set(schema.group_attributes)
@@ -109,7 +109,7 @@ def _sorted_within_groups(rows: Chunk, numbers: Positions, schema: LinkedSchema)
 
 
 def unlink(rows: Chunk, schema: LinkedSchema) -> dict[str, tuple[Schema, Chunk]]:
-    """Linked rows as a table of groups and one of individuals, with fresh keys from one upwards."""
+    """Split linked rows into a table of groups and one of individuals, with new keys from 1."""
     starts = starts_of_groups(rows[schema.key])
     sizes = np.diff(starts, append=len(rows[schema.key]))
     numbers = np.arange(len(starts))
@@ -132,7 +132,7 @@ def unlink(rows: Chunk, schema: LinkedSchema) -> dict[str, tuple[Schema, Chunk]]
 def _keyed_table(
     key: str, numbers: Positions, columns: dict[str, Any], schema: LinkedSchema
 ) -> tuple[Schema, Chunk]:
-    """A table whose key is a number that is released."""
+    """A table whose key is a released number."""
     counted = IntegerColumn(
         name=key,
         type="integer",

@@ -28,21 +28,21 @@ FOOTER_BYTES = 2**23
 PAGE_BYTES = 2**25
 """Largest page or dictionary of a declared column, unpacked."""
 WORKING_BYTES = 3 * 2**28
-"""How much the declared columns may hold unpacked at once: of each the dictionary and one page, and of
-text the rows of two pages."""
+"""Limit of the unpacked data of the declared columns at once: for each column the dictionary and one
+page, and for text the rows of two pages."""
 BATCH_BYTES = 2**26
-"""How much text is decoded at a time, where two pages of each column have less."""
+"""Limit of the text that is decoded at a time, unless two pages of each column have more."""
 MAX_PAGES = 2**18
-"""Most pages of the declared columns in one row group."""
+"""Largest number of pages of the declared columns in one row group."""
 PARQUET_SCHEMA_KEY = b"scrim.schema"
-"""Where a written file keeps its schema as JSON."""
+"""Metadata key under which a written file stores its schema as JSON."""
 _BUFFER_BYTES = 2**20
 _TAIL_BYTES = 8
 
-# Numbers in parquet.thrift. Of these encodings, only decoding tells how much they hold.
+# Numbers in parquet.thrift. The decoded size of these encodings is unknown before decoding.
 _UNBOUNDED = {6: "DELTA_LENGTH_BYTE_ARRAY", 7: "DELTA_BYTE_ARRAY"}
 
-# A damaged name of a column shows as a UnicodeDecodeError.
+# A damaged column name raises a UnicodeDecodeError.
 _ARROW_FAULTS = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 
@@ -74,25 +74,25 @@ def read_parquet(
                 }
 
 
-# Before anything is decoded ---------------------------------------------------------------------
+# Checks before decoding -------------------------------------------------------------------------
 
 
 def _open(stream: BinaryIO, schema: Schema) -> Any:
-    """The file, which has every declared column in a type that can be read."""
+    """Open the file and check that every declared column has a readable type."""
     if not stream.seekable():
-        raise TableError("a Parquet file is read from its end; give a source that can be searched")
+        raise TableError("a Parquet file is read from its end; give a seekable source")
     _refuse_large_footer(stream)
     file = _parquet_file(stream)
     layout = file.schema_arrow
     locate_columns(schema, layout.names)
     for column in schema.columns:
-        # An empty column is enough to refuse a type.
+        # Encoding an empty column is enough to refuse a type.
         codec_of(column).encode(pa.nulls(0, layout.field(column.name).type))
     return file
 
 
 def _refuse_large_footer(stream: BinaryIO) -> None:
-    """Arrow reads the footer as a whole, and takes many times its size."""
+    """Refuse a large footer: Arrow reads it at once and uses many times its size."""
     size = stream.seek(0, SEEK_END)
     stream.seek(max(0, size - _TAIL_BYTES))
     if int.from_bytes(stream.read(_TAIL_BYTES)[:4], "little") > FOOTER_BYTES < size:
@@ -105,7 +105,7 @@ def _refuse_large_footer(stream: BinaryIO) -> None:
 def _parquet_file(
     stream: BinaryIO, *, metadata: Any = None, dictionaries: Sequence[str] = ()
 ) -> Any:
-    # Small buffers and no read-ahead: a row group may be larger than the memory.
+    # Small buffers and no read-ahead: a row group may be larger than memory.
     return pq.ParquetFile(
         stream,
         metadata=metadata,
@@ -123,28 +123,28 @@ class _ColumnPages:
     pages: list[ParquetPage]
     is_text: bool
     longest: int
-    """The longest text in its dictionary, which any number of rows may have."""
+    """Length of the longest text in the dictionary, which any number of rows may have."""
 
     @property
     def working_bytes(self) -> int:
-        """What the column takes at most while it is read."""
+        """The most memory that the column needs while it is read."""
         kept = [
             max((p.size for p in self.pages if p.is_dictionary == k), default=0) for k in (0, 1)
         ]
         return sum(kept) + self.text_bytes(2)
 
     def text_bytes(self, rows: int) -> int:
-        """The most text that so many adjacent rows can hold."""
+        """The most text that `rows` adjacent rows can contain."""
         return self._plain_bytes(rows) + rows * self.longest if self.is_text else 0
 
     def _plain_bytes(self, rows: int) -> int:
-        """The size of the pages that so many adjacent rows can touch."""
+        """The size of the pages that `rows` adjacent rows can span."""
         pages = [page for page in self.pages if not page.is_dictionary]
         starts = list(accumulate((page.values for page in pages), initial=0))
         largest = size = first = 0
         for last, page in enumerate(pages):
             size += page.size
-            # All rows of the pages between the first and the last, and one row of each of these.
+            # All rows of the pages between the first and the last, and one row of each of those two.
             while first < last and starts[last] - starts[first + 1] > rows - 2:
                 size -= pages[first].size
                 first += 1
@@ -155,7 +155,7 @@ class _ColumnPages:
 def _pages_by_column(
     stream: BinaryIO, file: Any, number: int, *, names: Sequence[str]
 ) -> list[_ColumnPages]:
-    """The pages of the declared columns in a row group, which must fit into memory side by side."""
+    """The pages of the declared columns in a row group; refuse them if they exceed the memory limits."""
     group = file.metadata.row_group(number)
     found, left = [], MAX_PAGES
     for index in _leaves(file.schema, names):
@@ -186,7 +186,7 @@ def _pages_by_column(
 def _longest_of_dictionary(
     stream: BinaryIO, file: Any, number: int, *, name: str, pages: list[ParquetPage]
 ) -> int:
-    """The longest text in a column's dictionary, found by reading one row as Arrow's dictionary."""
+    """The length of the longest text in a column's dictionary, found by reading one row."""
     probe = _parquet_file(stream, metadata=file.metadata, dictionaries=[name])
     batch = next(probe.iter_batches(1, row_groups=[number], columns=[name]), None)
     sizes = [page for page in pages if page.is_dictionary]
@@ -194,13 +194,13 @@ def _longest_of_dictionary(
         raise TableError(DAMAGED_PARQUET)
     found = batch.column(name)
     if not pa.types.is_dictionary(found.type) or len(found.dictionary) < sizes[0].values:
-        # The first page does not use it, so it is not known yet.
+        # The first page does not use the dictionary, so it is not loaded yet.
         return sizes[0].size
     return longest_text(found.dictionary, column=name)
 
 
 def _refuse_kept_text(layout: Any, name: str, pages: list[ParquetPage]) -> None:
-    """Of a column that Arrow returns as a dictionary, it keeps every text of a row group."""
+    """Refuse dictionary columns with much text: Arrow keeps every text of a row group in memory."""
     if name not in layout.names or not pa.types.is_dictionary(layout.field(name).type):
         return
     if sum(page.size for page in pages) > BATCH_BYTES:
@@ -211,7 +211,7 @@ def _refuse_kept_text(layout: Any, name: str, pages: list[ParquetPage]) -> None:
 
 
 def _leaves(layout: Any, names: Sequence[str]) -> Iterator[int]:
-    """The columns that Arrow reads for some names: also those inside a column of the same path."""
+    """The columns that Arrow reads for some names, including columns nested inside them."""
     wanted, inside = set(names), tuple(f"{name}." for name in names)
     for index in range(len(layout)):
         path = layout.column(index).path
@@ -220,7 +220,7 @@ def _leaves(layout: Any, names: Sequence[str]) -> Iterator[int]:
 
 
 def _readable(pages: Iterable[ParquetPage], name: str) -> Iterator[ParquetPage]:
-    """The same pages, each of which must have a known and bounded size."""
+    """Yield the same pages; refuse a page whose size is unknown or too large."""
     for page in pages:
         if page.size > PAGE_BYTES:
             raise TableError(
@@ -236,7 +236,7 @@ def _readable(pages: Iterable[ParquetPage], name: str) -> Iterator[ParquetPage]:
 
 
 def _rows_at_once(columns: Sequence[_ColumnPages], most: int) -> int:
-    """How many rows are decoded at a time, so that their text is bounded wherever they lie."""
+    """The number of rows decoded at a time, so that their text is bounded at any position."""
     allowed = max(BATCH_BYTES, sum(column.text_bytes(2) for column in columns))
     rows = most
     while rows > 2 and sum(column.text_bytes(rows) for column in columns) > allowed:
@@ -248,7 +248,7 @@ def _rows_at_once(columns: Sequence[_ColumnPages], most: int) -> int:
 
 
 def _next(batches: Iterator[Any]) -> Any:
-    """The next batch, or none at the end."""
+    """The next batch, or None at the end."""
     batch = next(batches, None)
     if batch is not None:
         batch.validate()
@@ -256,7 +256,7 @@ def _next(batches: Iterator[Any]) -> Any:
 
 
 def _unless_damaged(step: Callable[[], T]) -> T:
-    """What a step of Arrow returns. Its own errors quote the file, so they are not chained."""
+    """Run a step of Arrow. Its own errors quote the file, so they are not chained."""
     try:
         return step()
     except _ARROW_FAULTS as error:
@@ -266,14 +266,14 @@ def _unless_damaged(step: Callable[[], T]) -> T:
 
 
 def _is_the_systems(error: Exception) -> bool:
-    """Whether memory, the disk or the source failed, rather than Arrow over what it read."""
+    """Whether memory, the disk or the source failed, rather than Arrow on the file's content."""
     return isinstance(error, MemoryError) or (
         isinstance(error, OSError) and error.errno is not None
     )
 
 
 def write_parquet(destination: Source, schema: Schema, chunks: Iterable[Chunk]) -> None:
-    """The chunks as a Parquet file of the released columns; missing is null."""
+    """Write the chunks as a Parquet file of the released columns; missing is null."""
     codecs = [attribute_codec(column) for column in schema.attributes]
     fields = [(codec.column.name, codec.arrow_type) for codec in codecs]
     metadata = {PARQUET_SCHEMA_KEY: schema.model_dump_json().encode()}

@@ -1,7 +1,7 @@
-"""What the pages of a Parquet file hold, read from their headers before anything is decoded.
+"""The pages of a Parquet file, read from their headers before decoding.
 
-Sizes in a file's footer are claims. The size in a page's own header is a limit that Arrow keeps: a
-page that unpacks to more is refused. So these headers decide how much memory a file can take.
+Sizes in a file's footer are not reliable. The size in a page's own header is a limit that Arrow enforces:
+a page that unpacks to more is refused. So these headers bound the memory that a file needs.
 """
 
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from typing import Any, BinaryIO
 from synth.table.chunk import TableError
 
 HEADER_BYTES = 2**20
-"""Largest header of a page; writers leave out statistics that are longer than some kilobytes."""
+"""Largest header of a page; writers omit statistics longer than a few kilobytes."""
 _USUAL_HEADER_BYTES = 2**12
 DAMAGED_PARQUET = "the file is not Parquet, or is damaged or encrypted; write and upload it again"
 
-# Field numbers of `PageHeader` in parquet.thrift, and where each kind of page counts its values.
+# Field numbers of `PageHeader` in parquet.thrift, and the field of the value count of each kind of page.
 _UNCOMPRESSED, _COMPRESSED = 2, 3
 _DATA, _DICTIONARY, _DATA_V2 = 5, 7, 8
 _VALUES, _ENCODING = 1, {_DATA: 2, _DICTIONARY: 2, _DATA_V2: 4}
@@ -33,7 +33,7 @@ class ParquetPage:
     is_dictionary: bool
     encoding: int
     values: int
-    """Number of cells; of a dictionary, of distinct ones."""
+    """Number of cells; in a dictionary, of distinct values."""
     size: int
     """Bytes after decompression."""
 
@@ -56,7 +56,7 @@ def pages_of(file: BinaryIO, chunk: Any) -> Iterator[ParquetPage]:
 
 
 def _header(file: BinaryIO, start: int) -> tuple[dict[int, Any], int]:
-    """The fields of the header that starts there, and its length."""
+    """The fields of the header at a position, and its length."""
     for most in (_USUAL_HEADER_BYTES, HEADER_BYTES):
         file.seek(start)
         reader = _CompactReader(file.read(most))
@@ -85,14 +85,14 @@ def _page(fields: dict[int, Any]) -> ParquetPage | None:
 
 
 class _CompactReader:
-    """Reads structures of Thrift's compact protocol, which a page's header is written in."""
+    """Reads structures in Thrift's compact protocol, the format of page headers."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self.position = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Fields by number: whole numbers and structures; everything else is skipped."""
+        """Fields by number: integers and structures; everything else is skipped."""
         found: dict[int, Any] = {}
         number = 0
         while (head := self._byte()) != _STOP:
@@ -122,7 +122,7 @@ class _CompactReader:
         head = self._byte()
         kind, size = head & 0x0F, head >> 4
         for _ in range(self._varint() if size == 15 else size):
-            # In a list, a truth value takes a byte of its own.
+            # In a list, a boolean takes one byte.
             self._value(_BYTE if kind in (_TRUE, _FALSE) else kind, depth + 1)
 
     def _byte(self) -> int:

@@ -1,12 +1,12 @@
-"""Which rows of a person are kept, when each person may own at most `max_rows`.
+"""The choice of a person's rows, when each person may own at most `max_rows`.
 
-The choice depends on the person's own rows alone, so a person who joins or leaves changes nobody
-else's rows. The rows are put in order by keyed hashes, and the first ones are kept:
+The choice depends only on the person's own rows, so adding or removing a person does not change the
+rows of others. The rows are sorted by keyed hashes, and the first ones are kept:
 
-- In one table the order is that of a hash of each row's content.
-- Where rows belong to groups, the order is first that of a hash of the group's key; content decides
-  only between rows of one group. So the number of rows that a person keeps in each group does not
-  depend on any protected value, nor on the person's identifier (docs/privacy.md, section 3.1).
+- In a single table, they are sorted by a hash of each row's content.
+- If rows belong to groups, they are sorted first by a hash of the group's key; the content only orders
+  rows of the same group. So the number of rows that a person keeps in each group does not depend on any
+  protected value, nor on the person's identifier (docs/privacy.md, section 3.1).
 """
 
 from collections.abc import Iterable
@@ -26,15 +26,15 @@ _RANKED_AT_ONCE = 2**22
 def choose_rows(
     chunks: Iterable[Chunk], identifier: str, *, max_rows: int, key: bytes, group: str | None = None
 ) -> list[npt.NDArray[np.bool_]]:
-    """For each chunk, which of its rows are among the first `max_rows` of their person.
+    """For each chunk, a mask of the rows that are among the first `max_rows` of their person.
 
-    `group` names the column with the key of each row's group, where rows belong to groups.
+    `group` names the column with the key of each row's group, if rows belong to groups.
     """
     marks = [_marks(chunk, identifier, key, group) for chunk in chunks]
     if not marks:
         return []
     kept = [np.zeros(len(rows), np.bool_) for rows in marks]
-    # Sorting takes several times the memory of what it sorts, so a share of the people at a time.
+    # Sorting takes several times the memory of its input, so it is done for a share of the people at a time.
     shares = sum(map(len, marks)) // _RANKED_AT_ONCE + 1
     for share in range(shares):
         chosen = [rows[:, 0] % np.uint64(shares) == share for rows in marks]
@@ -53,7 +53,7 @@ def _marks(chunk: Chunk, identifier: str, key: bytes, group: str | None) -> Word
 
 
 def _first_of_each_person(rows: Words, max_rows: int) -> npt.NDArray[np.bool_]:
-    """Which rows are among the first `max_rows` of their person, in the order of their words."""
+    """A mask of the rows that are among the first `max_rows` of their person, in the order of words."""
     order = np.lexsort(rows.T[::-1])
     people = rows[order, :2]
     is_new = np.ones(len(rows), np.bool_)
@@ -66,11 +66,11 @@ def _first_of_each_person(rows: Words, max_rows: int) -> npt.NDArray[np.bool_]:
 
 
 def _content_hash(chunk: Chunk, key: bytes) -> Words:
-    """A keyed 64-bit hash of each row's content, the same wherever the row stands."""
+    """A keyed 64-bit hash of each row's content, independent of the row's position."""
     secret = blake2b(key).digest()
     length = len(next(iter(chunk.values())))
     hashes = np.zeros(length, np.uint64)
-    # In the order of names, so that the order of columns does not matter either.
+    # Sorted by name, so that the order of columns does not matter either.
     for name in sorted(chunk):
         salt = np.frombuffer(blake2b(name.encode(), key=secret, digest_size=8).digest(), np.uint64)
         for word in _words(chunk[name]).T:
@@ -79,10 +79,10 @@ def _content_hash(chunk: Chunk, key: bytes) -> Words:
 
 
 def _group_rank(keys: Array, key: bytes) -> Words:
-    """A keyed rank of each row's group. Groups with different keys never share one.
+    """A keyed rank of each row's group. Groups with different keys have different ranks.
 
-    Each step can be undone, so this is a permutation of all digests: a tie between two groups would
-    let the content of rows decide between them.
+    Each step is invertible, so this is a permutation of all digests. Without this, the content of rows
+    would break a tie between two groups.
     """
     salt = np.frombuffer(
         blake2b(b"group", key=blake2b(key).digest(), digest_size=8).digest(), np.uint64
@@ -102,7 +102,7 @@ def _words(column: Array) -> Words:
 
 
 def _mix(words: Any) -> Words:
-    """The finaliser of splitmix64: every bit of the input moves every bit of the result."""
+    """The finaliser of splitmix64: every bit of the input affects every bit of the result."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(words ^ (words >> np.uint64(31)), np.uint64)

@@ -1,4 +1,4 @@
-"""A table: rows that fit a declared schema, in chunks that never need to be in memory together."""
+"""A table: rows of a declared schema, in chunks that need not be in memory together."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
@@ -26,7 +26,7 @@ _ENCODING_KEY = b"scrim.encoding"
 
 
 class Table:
-    """Rows of a declared schema. How many there are is private, so a table has no length."""
+    """Rows of a declared schema. Their number is private, so a table has no length."""
 
     def __init__(self, schema: Schema, chunks: Iterable[Chunk]) -> None:
         if isinstance(chunks, Iterator):
@@ -41,22 +41,22 @@ class Table:
         return self._schema
 
     def chunks(self) -> Iterator[Chunk]:
-        """The rows, a chunk at a time."""
+        """Yield the rows, one chunk at a time."""
         for chunk in self._chunks:
             _check_chunk(chunk, self._dtypes)
             yield chunk
 
     def codes(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
-        """For each chunk the discrete codes of the named attributes, numbers as their bin."""
+        """Yield, for each chunk, the discrete codes of the named attributes; numbers as their bins."""
         return (codes for codes, _ in self.read(codes=names, numbers=()))
 
     def read(
         self, *, codes: Sequence[str], numbers: Sequence[str]
     ) -> Iterator[tuple[dict[str, Array], dict[str, Array]]]:
-        """For each chunk the discrete codes of some attributes, and the numbers of some.
+        """Yield, for each chunk, the discrete codes of some attributes and the numbers of others.
 
-        A category's number is its code; a missing number is NaN. The codes of the key of linked rows
-        are where each group of the chunk starts, and where the last one ends.
+        A category's number is its code; a missing number is NaN. For linked rows, the codes of the key
+        are the first row of each group in the chunk, and the end of the last group.
         """
         key = self._schema.key
         edges = [name for name in codes if name == key]
@@ -72,7 +72,7 @@ class Table:
                     {name: codec.numbers(chunk[name]) for name, codec in numbering.items()},
                 )
 
-        # The names are checked by the call itself, before anything is read.
+        # The names are checked at the call, before anything is read.
         return read()
 
     def _discrete_codec(self, name: str) -> AttributeCodec:
@@ -90,7 +90,7 @@ class Table:
 
     @classmethod
     def open(cls, path: str | PathLike[str], schema: Schema) -> Self:
-        """A saved table, memory-mapped: its chunks are views on the file."""
+        """Open a saved table, memory-mapped: its chunks are views on the file."""
         table = cls(schema, _SavedChunks(Path(path)))
         expected = _layout(table._dtypes, schema)
         with _open_saved(Path(path)) as reader:
@@ -122,8 +122,8 @@ def _check_chunk(chunk: Chunk, dtypes: dict[str, np.dtype[Any]]) -> None:
 
 
 def _layout(dtypes: dict[str, np.dtype[Any]], schema: Schema) -> Any:
-    """The Arrow schema of a saved table, with all of the declaration that gives codes a meaning."""
-    # Bins and digits may be declared anew without encoding the rows again.
+    """The Arrow schema of a saved table, with the parts of the declaration that define its codes."""
+    # Bins and decimals may be redeclared without encoding the rows again.
     free = {"columns": {"__all__": {"bins", "decimals"}}}
     encoding = schema.model_dump_json(exclude=free)
     fields = [(name, arrow_type(dtype)) for name, dtype in dtypes.items()]
@@ -131,7 +131,7 @@ def _layout(dtypes: dict[str, np.dtype[Any]], schema: Schema) -> Any:
 
 
 class _SavedChunks:
-    """The chunks of a saved table; each iteration maps the file anew."""
+    """The chunks of a saved table; each iteration maps the file again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -164,10 +164,10 @@ def _saved_batch(reader: Any, index: int) -> Any:
 def limit_rows(
     table: Table, identifier: str, max_rows: int, key: bytes, *, group: str | None = None
 ) -> Table:
-    """The table with at most `max_rows` rows of each person, chosen by keyed hashes.
+    """Limit the table to `max_rows` rows per person, chosen by keyed hashes.
 
-    Name the column with the key of the rows' groups as `group` where a person is the unit of linked
-    tables: then the groups in which a person keeps rows do not depend on what the rows say.
+    If a person is the unit of linked tables, pass the column with the key of the rows' groups as `group`:
+    then the groups in which a person keeps rows do not depend on the content of the rows.
     """
     names = [c.name for c in table.schema.columns if isinstance(c, IdentifierColumn)]
     for name in (identifier, group):
@@ -182,7 +182,7 @@ def limit_rows(
 
 
 class _KeptChunks:
-    """The chosen rows of a table's chunks, cut out as the chunks are read."""
+    """The chosen rows of a table's chunks, selected as the chunks are read."""
 
     def __init__(self, table: Table, kept: Sequence[npt.NDArray[np.bool_]]) -> None:
         self._table = table

@@ -359,5 +359,5 @@ def test_drawing_needs_bins_and_codes() -> None:
         draw_values(
             Schema(columns=[column_of("categorical", values=["a"])]), {"z": np.array([0])}, RNG(0)
         )
-    with pytest.raises(TableError, match="one length"):
+    with pytest.raises(TableError, match="same length"):
         draw_values(Schema(columns=[column_of("categorical", values=["a"])]), {}, RNG(0))

@@ -173,7 +173,7 @@ def test_a_source_must_be_seekable_and_must_exist(tmp_path: Path) -> None:
         def seekable(self) -> bool:
             return False
 
-    with pytest.raises(TableError, match="searched"):
+    with pytest.raises(TableError, match="seekable"):
         list(read_parquet(Upload(parquet(ROW)), PERSON))
     with pytest.raises(FileNotFoundError):
         list(read_parquet(tmp_path / "none.parquet", PERSON))
