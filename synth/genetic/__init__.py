@@ -1,4 +1,4 @@
-"""Genetic search: rows whose counts come close to measured ones, found by changing cell after cell."""
+"""Genetic search: find rows whose counts are close to measured ones by changing one cell at a time."""
 
 from synth.genetic.search import GeneticSearch
 

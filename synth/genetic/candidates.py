@@ -1,4 +1,4 @@
-"""Candidates of a generation: each is the best rows with another value in one cell."""
+"""Candidates of a generation: each changes one cell of the best rows."""
 
 from typing import NamedTuple
 
@@ -13,15 +13,15 @@ class Candidates(NamedTuple):
     row: Integers
     column: Integers
     value: Floats
-    """What the cell would hold."""
+    """The new value of the cell."""
     place: Integers
-    """Where the value is in its column (synth/genetic/columns.py)."""
+    """The place of the value in its column (synth/genetic/columns.py)."""
     score: Floats
-    """By how much its loss is above that of the best rows; infinite where it is out of question."""
+    """Its loss minus that of the best rows; infinite if the candidate is excluded."""
 
 
 def new_candidates(size: int) -> Candidates:
-    """Room for so many."""
+    """Preallocate `size` candidates."""
     return Candidates(
         row=np.zeros(size, np.int64),
         column=np.zeros(size, np.int64),

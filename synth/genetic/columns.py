@@ -1,7 +1,7 @@
 """The values that the cells of each column may take, and the places between the cuts of its range.
 
-All that numbers are compared with cuts a column's range into places. A condition then holds at
-consecutive places, and how a table reads a number follows from its place.
+The values that numbers are compared with cut a column's range into places. A condition then holds at
+consecutive places, and the code of a number in a table follows from its place.
 """
 
 import math
@@ -16,35 +16,35 @@ from synth.genetic.ragged import Flags, Floats, Integers, joined, starts
 from synth.table.grid import grid_limits
 
 MISSING_SHARE = 0.1
-"""How often a random number is a missing one, in a column that may miss values."""
+"""Share of missing values among random values of a nullable numeric column."""
 
 
 class Columns(NamedTuple):
     """One element for each attribute of the schema, in order.
 
-    Categories, whole numbers and numbers of some decimals are (first + k) / scale for k below `steps`.
+    Categories, integers and numbers with decimals are (first + k) / scale for k below `steps`.
     """
 
     is_category: Flags
-    """Whether a cell is a code, of which the missing one is the last, and not a number or NaN."""
+    """Whether cells are codes (the last one is missing) rather than numbers or NaN."""
     lower: Floats
     upper: Floats
     first: Floats
     steps: Floats
-    """How many different values there are; 0 for all numbers between the bounds."""
+    """Number of different values; 0 if all numbers between the bounds are allowed."""
     scale: Floats
     missing_share: Floats
-    """How often a random value is NaN."""
+    """Probability that a random value is NaN."""
     cut_start: Integers
     cuts: Floats
-    """Where the range of numbers is cut: a number's place is how many cuts are not above it."""
+    """The cuts of the range of numbers: a number's place is the number of cuts that are not above it."""
 
     def cuts_of(self, column: int) -> Floats:
         """The cuts of one column."""
         return self.cuts[self.cut_start[column] : self.cut_start[column + 1]]
 
     def draw(self, rows: int, rng: np.random.Generator) -> Floats:
-        """Rows of cells that are uniform over the values of their column."""
+        """Draw rows of cells that are uniform over the values of their column."""
         shares = rng.random((rows, len(self.steps)))
         on_grid = self.first + np.minimum(np.floor(shares * self.steps), self.steps - 1)
         between = np.minimum(self.lower + shares * (self.upper - self.lower), self.upper)
@@ -52,7 +52,7 @@ class Columns(NamedTuple):
         return np.where(rng.random(values.shape) < self.missing_share, np.nan, values)
 
     def places(self, values: Floats) -> Integers:
-        """The place of each cell: a code, a number's place, or the one after those for missing."""
+        """The place of each cell: a code, a number's place, or the place after all numbers if missing."""
         places = np.empty(values.shape, np.int64)
         for column, numbers in enumerate(values.T):
             if self.is_category[column]:
@@ -65,7 +65,7 @@ class Columns(NamedTuple):
 
 
 def new_columns(schema: Schema, cuts: Mapping[str, set[float]]) -> Columns:
-    """The attributes of a schema, the numeric ones cut as told."""
+    """Build the columns of a schema; `cuts` are those of the numeric ones."""
     attributes = schema.attributes
     ranges = np.array([_range_of(column) for column in attributes], np.float64)
     lower, upper, first, steps, scale = np.ascontiguousarray(ranges.T)
@@ -108,7 +108,7 @@ def _grid_of(column: RealColumn) -> tuple[float, float, float]:
 
 @compiled
 def draw_value(columns: Columns, column: int, rng: np.random.Generator) -> float:
-    """A value of the column, each as likely as the others."""
+    """Draw a value of the column uniformly."""
     if rng.random() < columns.missing_share[column]:
         return math.nan
     lower, upper, steps = columns.lower[column], columns.upper[column], columns.steps[column]

@@ -1,7 +1,7 @@
 """Conjunctions of conditions on single columns.
 
-Whether the other conditions hold is looked up in the row itself. Keeping it for every row and
-conjunction would take memory that grows with both, while a row's places are at hand.
+Whether the other conditions hold is computed from the row's places. Storing it for every row and
+conjunction would take memory proportional to both.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from synth.genetic.ragged import Flags, Integers, fields_of, joined, starts
 
 
 class ConjunctionArrays(NamedTuple):
-    """Conjunctions by number, and by the columns that they are about."""
+    """Conjunctions by number and by column."""
 
     first_query: int
     condition_start: Integers
@@ -41,7 +41,7 @@ def new_conjunctions(
     *,
     first_query: int,
 ) -> ConjunctionArrays:
-    """Conjunctions about the named columns."""
+    """Build conjunctions over the named columns."""
     position = {name: i for i, name in enumerate(names)}
     conditions = [_ranges_of(conjunction, position, columns) for conjunction in conjunctions]
     uses: list[list[tuple[int, ...]]] = [[] for _ in names]
@@ -71,14 +71,14 @@ def _ranges_of(
     for condition in conjunction:
         column = position[condition.column]
         low, high = _range_of(condition, columns, column)
-        # Two conditions on a column hold where their ranges overlap.
+        # Two conditions on one column hold where their ranges overlap.
         known_low, known_high = ranges.get(column, (low, high))
         ranges[column] = max(low, known_low), min(high, known_high)
     return [(column, low, high) for column, (low, high) in ranges.items()]
 
 
 def _range_of(condition: Condition, columns: Columns, column: int) -> tuple[int, int]:
-    """The first place at which a condition holds, and the first after it at which it does not."""
+    """The first place at which a condition holds, and the first place after those."""
     if isinstance(condition, HasCode):
         return condition.code, condition.code + 1
     cuts = columns.cuts_of(column)
@@ -100,7 +100,7 @@ def count_in_conjunctions(conjunctions: ConjunctionArrays, places: Integers) -> 
 
 
 def _hold(conjunctions: ConjunctionArrays, places: Integers, first: int, last: int) -> Flags:
-    """Which rows meet all of those conditions."""
+    """A mask of the rows that meet the conditions from `first` to `last`."""
     numbers = places[:, conjunctions.column[first:last]]
     low, high = conjunctions.low[first:last], conjunctions.high[first:last]
     hold: Flags = np.all((low <= numbers) & (numbers < high), axis=1)
@@ -117,7 +117,7 @@ def change_conjunctions(
     end: int,
     is_kept: bool,
 ) -> None:
-    """The row joins or leaves those whose condition on the column changes while the others hold."""
+    """Update conjunctions whose condition on the changed column changes while the others hold."""
     for index in range(start, end):
         column, new = candidates.column[index], candidates.place[index]
         row = places[candidates.row[index]]

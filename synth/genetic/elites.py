@@ -1,8 +1,8 @@
 """The best tables after the best one.
 
-An elite differs from the best rows in a few cells, and is kept as a list of those. Whenever the best
-rows change, what they were becomes an elite ahead of all others. So none outlives as many changes as
-there are elites, and no list is longer than that.
+An elite differs from the best rows in a few cells and is stored as a list of those. Whenever the best
+rows change, their previous state becomes the first elite. So each elite is dropped after at most as many
+changes as there are elites, and no list is longer than that.
 """
 
 from typing import NamedTuple
@@ -14,20 +14,20 @@ from synth.genetic.ragged import Floats, Integers
 
 
 class Elites(NamedTuple):
-    """The best tables after the best one, from the better to the worse."""
+    """The best tables after the best one, in order of increasing loss."""
 
     excess: Floats
-    """By how much the loss of each is above that of the best; infinite where there is none yet."""
+    """The loss of each elite minus that of the best rows; infinite for unused entries."""
     size: Integers
-    """In how many cells each differs from the best."""
+    """The number of cells in which each differs from the best rows."""
     row: Integers
     column: Integers
     value: Floats
-    """Those cells: one row for each elite."""
+    """Those cells: one row per elite."""
 
 
 def new_elites(others: int) -> Elites:
-    """Room for so many beside the best rows."""
+    """Preallocate `others` elites besides the best rows."""
     return Elites(
         excess=np.full(others, np.inf),
         size=np.zeros(others, np.int64),
@@ -39,17 +39,17 @@ def new_elites(others: int) -> Elites:
 
 @compiled
 def cell_of(values: Floats, elites: Elites, elite: int, row: int, column: int) -> float:
-    """What an elite holds in a cell."""
+    """The value of a cell in an elite."""
     cell = _find(elites, elite, row, column)
     return float(values[row, column] if cell < 0 else elites.value[elite, cell])
 
 
 @compiled
 def succeed(elites: Elites, row: int, column: int, old: float, improvement: float) -> None:
-    """A cell of the best rows is about to change: in all elites it stays what it was."""
+    """Update the elites before a cell of the best rows changes; their own cells keep the old value."""
     if len(elites.excess) == 0:
         return
-    for elite in range(len(elites.excess) - 1):  # the last one drops out
+    for elite in range(len(elites.excess) - 1):  # the last one is dropped
         elites.excess[elite] += improvement
         if _find(elites, elite, row, column) < 0:
             _append(elites, elite, row, column, old)
@@ -58,7 +58,7 @@ def succeed(elites: Elites, row: int, column: int, old: float, improvement: floa
 
 @compiled
 def insert(elites: Elites, row: int, column: int, value: float, excess: float) -> None:
-    """A new elite, in one cell unlike the best rows; those that are no better move down."""
+    """Insert an elite that differs from the best rows in one cell; elites that are no better move down."""
     elite = len(elites.excess) - 1
     while elite > 0 and elites.excess[elite - 1] >= excess:
         _replace(elites, elite, elite - 1)
@@ -93,7 +93,7 @@ def _append(elites: Elites, elite: int, row: int, column: int, value: float) -> 
 
 @compiled
 def _find(elites: Elites, elite: int, row: int, column: int) -> int:
-    """Where a cell is among those in which an elite differs from the best; -1 if it does not."""
+    """The position of a cell among those in which an elite differs from the best rows; -1 if not found."""
     for cell in range(elites.size[elite]):
         if elites.row[elite, cell] == row and elites.column[elite, cell] == column:
             return cell

@@ -1,7 +1,7 @@
-"""Rows and their distance to measured counts, kept so that one changed cell is quickly told.
+"""Rows and their distance to measured counts, in a form that is fast to update when one cell changes.
 
-Paper: Liu, Tang, Vietri, Wu (2023), equation 2, with every query weighted by how precisely it is known
-and can be met: the sum over q of (c_q - N' a_q)^2 / ((N' noise_q)^2 + 1/12).
+Paper: Liu, Tang, Vietri, Wu (2023), equation 2, with every query weighted by the precision with which it
+is measured and can be met: the sum over q of (c_q - N' a_q)^2 / ((N' noise_q)^2 + 1/12).
 
 Memory: for each row 16 bytes per column, 4 per reading of a column and 8 per halfspace; for each query
 40 bytes and its description (24 bytes per condition of a conjunction, twice; for a halfspace 8 bytes
@@ -35,15 +35,15 @@ from synth.genetic.ragged import Floats, Integers
 from synth.genetic.tables import Tables, change_tables, count_in_tables, new_tables
 
 ROUNDING = 1 / 12
-"""Variance of what rounding to whole rows leaves. Without it, counts that are known to a fraction of
-a row would outweigh all others by what no rows can meet."""
+"""Variance of rounding to whole rows. Without it, counts that are known to a fraction of a row would
+dominate the loss with an error that no rows can avoid."""
 
 
 class Evaluation(NamedTuple):
-    """The best rows, what they are compared with, and all that changes with them."""
+    """The best rows, the measurements, and all values that depend on the rows."""
 
     values: Floats
-    """One row for each row, one column for each attribute: codes of categories, numbers or NaN."""
+    """One line per row, one column per attribute: codes of categories, numbers or NaN."""
     places: Integers
     columns: Columns
     tables: Tables
@@ -53,7 +53,7 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(values: Floats, parts: MeasuredFeatures, schema: Schema) -> Evaluation:
-    """Compare rows with what was measured. They will be changed in place."""
+    """Compare rows with the measurements. The rows will be changed in place."""
     names = [column.name for column in schema.attributes]
     columns = new_columns(schema, parts.cuts())
     places = columns.places(values)
@@ -79,7 +79,7 @@ def evaluate(values: Floats, parts: MeasuredFeatures, schema: Schema) -> Evaluat
 
 @compiled
 def score(best: Evaluation, candidates: Candidates, start: int, end: int) -> None:
-    """Tell by how much some candidates would change the loss."""
+    """Compute by how much the candidates from `start` to `end` would change the loss."""
     for index in range(start, end):
         column, value = candidates.column[index], candidates.value[index]
         old = best.values[candidates.row[index], column]
@@ -91,7 +91,7 @@ def score(best: Evaluation, candidates: Candidates, start: int, end: int) -> Non
 
 @compiled
 def keep(best: Evaluation, candidates: Candidates, index: int) -> None:
-    """Let a candidate that was scored become the best rows."""
+    """Apply a scored candidate to the best rows."""
     _change(best, candidates, index, index + 1, True)
     row, column = candidates.row[index], candidates.column[index]
     best.places[row, column] = candidates.place[index]
@@ -100,7 +100,7 @@ def keep(best: Evaluation, candidates: Candidates, index: int) -> None:
 
 @compiled
 def _change(best: Evaluation, candidates: Candidates, start: int, end: int, is_kept: bool) -> None:
-    """Add to the scores what each kind of queries has to say; where they are kept, make them so."""
+    """Add the change of each kind of query to the scores; if `is_kept`, apply the changes too."""
     tally, places, values = best.tally, best.places, best.values
     change_tables(best.tables, tally, candidates, start, end, is_kept)
     change_conjunctions(best.conjunctions, tally, places, candidates, start, end, is_kept)

@@ -32,7 +32,7 @@ def evolve(
     generations: int,
     rng: np.random.Generator,
 ) -> None:
-    """So many generations, of which the first candidates are mutations and the others crossovers."""
+    """Run `generations` generations; the first candidates are mutations, the others crossovers."""
     plain = tuple(tuple(part) if isinstance(part, tuple) else part for part in best)
     _entry()(plain, tuple(elites), tuple(candidates), mutations, generations, rng)
 
@@ -50,7 +50,7 @@ def _entry() -> Callable[..., None]:
         generations: int,
         rng: np.random.Generator,
     ) -> None:
-        assert sources  # what is kept on disk is found again by all that a function encloses
+        assert sources  # enclosed, so that the cache key on disk includes the sources
         evaluation = Evaluation(
             best[0],
             best[1],
@@ -75,7 +75,7 @@ def _evolve(
     generations: int,
     rng: np.random.Generator,
 ) -> None:
-    """Lines 5 to 11."""
+    """Run lines 5 to 11."""
     for _ in range(generations):
         _mutate(best.values, best.columns, candidates, mutations, rng)
         _cross(best.values, elites, candidates, mutations, rng)
@@ -91,7 +91,7 @@ def _mutate(
     mutations: int,
     rng: np.random.Generator,
 ) -> None:
-    """Line 8: a random row and column get a random value of the column."""
+    """Line 8: put a random value of the column into a random cell."""
     for index in range(mutations):
         column = int(rng.random() * values.shape[1])
         candidates.row[index] = int(rng.random() * values.shape[0])
@@ -107,7 +107,7 @@ def _cross(
     mutations: int,
     rng: np.random.Generator,
 ) -> None:
-    """Line 9: a random row and column get what another row of a random elite has there."""
+    """Line 9: put the value of another row of a random elite into a random cell."""
     others = 0
     while others < len(elites.excess) and elites.excess[others] < math.inf:
         others += 1
@@ -124,10 +124,10 @@ def _cross(
 
 @compiled
 def _survive(best: Evaluation, elites: Elites, candidates: Candidates) -> None:
-    """Line 10: the best of the generation stay.
+    """Line 10: keep the best of the generation.
 
-    Candidates are tried from the best to the worst, and scored again where the rows have changed
-    since. Every one that still improves them is kept; the next ones may become elites.
+    Candidates are tried from best to worst, and scored again if the rows have changed since. Every one
+    that still improves the rows is kept; the next ones may become elites.
     """
     has_changed = False
     runners_up = len(elites.excess)

@@ -1,4 +1,4 @@
-"""Halfspaces: rows whose sum of what the columns contribute is at most a threshold."""
+"""Halfspaces: rows whose sum of column contributions is at most a threshold."""
 
 import math
 from collections.abc import Sequence
@@ -16,21 +16,21 @@ from synth.queries.features import PLACES, HalfspaceFeatures
 
 
 class HalfspaceArrays(NamedTuple):
-    """Halfspaces, every one about all columns."""
+    """Halfspaces, each over all columns."""
 
     first_query: int
     thresholds: Integers
     steps: int
-    """How many steps there are between the bounds of a number (synth/queries/features.py::place)."""
+    """Number of steps between the bounds of a number (synth/queries/features.py::place)."""
     lower: Floats
     span: Floats
-    """The bounds of the numbers of each column."""
+    """The lower bound, and the distance between the bounds, of each numeric column."""
     weight_start: Integers
     weights: Integers
-    """One column for each halfspace. For each category one row for each code; for numbers two: what
-    a step adds, and what a missing number adds."""
+    """One column per halfspace. A category has one row per code; a number has two rows: the weight of a
+    step, and the weight of a missing number."""
     sums: Integers
-    """The sum of each row for each halfspace, in whole numbers, which are exact in any order."""
+    """The sum of each row for each halfspace, in integers, which are exact in any order."""
 
 
 def new_halfspaces(
@@ -40,7 +40,7 @@ def new_halfspaces(
     *,
     first_query: int,
 ) -> HalfspaceArrays:
-    """The halfspaces of all blocks beside each other, and the sums of rows."""
+    """The halfspaces of all blocks side by side, and the sums of rows."""
     none = np.zeros(0, np.int64)
     bounds = np.array([_bounds_of(column, blocks) for column in attributes])
     lower, span = np.ascontiguousarray(bounds.T)
@@ -102,7 +102,7 @@ def change_halfspaces(
     end: int,
     is_kept: bool,
 ) -> None:
-    """The row's sums move, and it joins or leaves the halfspaces whose threshold they cross."""
+    """Update the row's sums, and its membership in halfspaces whose threshold they cross."""
     thresholds = halfspaces.thresholds
     if len(thresholds) == 0:
         return
@@ -131,7 +131,7 @@ def change_halfspaces(
 def _difference(
     halfspaces: HalfspaceArrays, columns: Columns, column: int, old: float, new: float
 ) -> tuple[int, int, int, int]:
-    """What a new value adds to the sums: a row of weights and how often, and another one."""
+    """The change of the sums as two rows of weights, each with its factor."""
     start = halfspaces.weight_start[column]
     if columns.is_category[column]:
         return start + int(new), 1, start + int(old), -1
@@ -141,7 +141,7 @@ def _difference(
 
 @compiled
 def _steps_of(halfspaces: HalfspaceArrays, column: int, value: float) -> int:
-    """The nearest of the steps between the bounds; 0 where the number is missing."""
+    """The nearest step between the bounds; 0 if the number is missing."""
     if math.isnan(value):
         return 0
     share = (value - halfspaces.lower[column]) / halfspaces.span[column]

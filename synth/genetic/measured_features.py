@@ -1,4 +1,4 @@
-"""What was measured, by the kind of its features."""
+"""Measured queries, by kind of features."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ class MeasuredFeatures:
     conjunctions: list[Conjunction]
     halfspaces: list[HalfspaceFeatures]
     values: Floats
-    """What each query should answer, as a fraction."""
+    """The measured answer of each query, as a fraction."""
     noise: Floats
-    """Standard deviation of each value; infinite where a cell was not measured."""
+    """Standard deviation of each value; infinite if a cell was not measured."""
 
     def cuts(self) -> dict[str, set[float]]:
-        """Everything that numbers are compared with, by column."""
+        """All values that numbers are compared with, by column."""
         cuts: dict[str, set[float]] = {}
         for reading in dict.fromkeys(joined(self.tables)):
             cuts.setdefault(reading.column, set()).update((reading.edges or ())[1:-1])
@@ -42,7 +42,7 @@ Piece = tuple[Features, Floats, Floats]
 
 
 def parts_of(measured: QuerySet, values: Floats, noise: Floats, schema: Schema) -> MeasuredFeatures:
-    """Sort queries by kind; noise is infinite where one was not measured."""
+    """Sort queries by kind; noise is infinite for queries that were not measured."""
     tables: list[tuple[Reading, ...]] = []
     conjunctions: list[Conjunction] = []
     halfspaces: list[HalfspaceFeatures] = []
@@ -69,7 +69,7 @@ def parts_of(measured: QuerySet, values: Floats, noise: Floats, schema: Schema) 
 
 
 def _pieces(measured: QuerySet, values: Floats, noise: Floats, schema: Schema) -> Iterator[Piece]:
-    """Tables of which some cell was measured, and the other queries that were."""
+    """Tables with a measured cell, and all other measured queries."""
     for block, expected, deviations in zip(
         measured.blocks, measured.split(values), measured.split(noise), strict=True
     ):

@@ -1,4 +1,4 @@
-"""Counts of the rows, what they should be, and what it would change if a row joined or left a query.
+"""Counts of the rows, their targets, and the change of the loss if a row joins or leaves a query.
 
 If a count c with target t and weight w grows by one, w (c - t)^2 grows by w (1 + 2 (c - t)). So the
 change of the loss is a sum over the few queries that a changed row joins or leaves.
@@ -19,17 +19,17 @@ class QueryCounts(NamedTuple):
     """One element for each query."""
 
     targets: Floats
-    """What the count should be."""
+    """The target of each count."""
     weights: Floats
-    """One over the variance that it is expected to miss it by; 0 where nothing was measured."""
+    """One over the expected variance of count minus target; 0 if the query was not measured."""
     counts: Integers
-    """How many rows satisfy it."""
+    """The number of rows that satisfy each query."""
     gains: Floats
-    """The change of the loss if a row left it, and if one joined it."""
+    """The change of the loss if a row leaves the query, and if one joins it."""
 
 
 def new_tally(targets: Floats, weights: Floats, counts: Integers) -> QueryCounts:
-    """The tally of rows that were counted."""
+    """Build the tally from the counts of rows."""
     residuals = counts - targets
     gains = weights[:, None] * np.stack([1 - 2 * residuals, 1 + 2 * residuals], axis=1)
     return QueryCounts(targets, weights, counts, gains)
@@ -42,9 +42,9 @@ def loss_of(tally: QueryCounts) -> float:
 
 @compiled
 def move(tally: QueryCounts, query: int, direction: int) -> None:
-    """A row joins or leaves a query."""
+    """Update the counts when a row joins or leaves a query."""
     tally.counts[query] += 1 if direction == JOINS else -1
-    # From the whole count, so that no rounding adds up over millions of changes.
+    # Computed from the integer count, so that rounding errors do not accumulate over many changes.
     residual = tally.counts[query] - tally.targets[query]
     tally.gains[query, LEAVES] = tally.weights[query] * (1 - 2 * residual)
     tally.gains[query, JOINS] = tally.weights[query] * (1 + 2 * residual)

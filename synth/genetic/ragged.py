@@ -15,7 +15,7 @@ Element = TypeVar("Element")
 
 
 def starts(lists: Iterable[Sized]) -> Integers:
-    """Where each list begins, and where the last one ends."""
+    """The start of each list, and the end of the last one."""
     return np.cumsum([0, *(len(each) for each in lists)], dtype=np.int64)
 
 
@@ -25,6 +25,6 @@ def joined(lists: Iterable[Iterable[Element]]) -> list[Element]:
 
 
 def fields_of(records: Sequence[tuple[int, ...]], fields: int) -> list[Integers]:
-    """Records of so many whole numbers as one array for each field; there may be no records."""
+    """Convert records of `fields` integers to one array per field; there may be no records."""
     array = np.array(records, np.int64).reshape(-1, fields)
     return list(np.ascontiguousarray(array.T))

@@ -1,22 +1,22 @@
-"""Private-GSD's search: rows evolve until their counts are about as close to the measured ones as noise.
+"""Private-GSD's search: change rows until the loss of their counts falls by no more than noise.
 
 Paper: Liu, Tang, Vietri, Wu (2023), section 4, algorithm 1 and appendix D.1.
 Algorithm: a generation proposes mutations and crossovers, each of which changes one cell of the best
 rows; the best of all survive (synth/genetic/evolution.py). It ends when the loss no longer falls.
-Departures: a generation keeps every candidate that improves the rows, scoring each again after those
-before it, and not only the best one. All elites start as the same rows, which follow measured shares
-where there are any. Queries are weighted by how precisely they are known and can be met
-(synth/genetic/evaluation.py). The search ends with the first window of generations, in which every cell
-is tried twenty times, that lowers the loss by less than noise alone makes it vary (the square root of
-twice the number of queries) or by less than a 500th.
+Departures: a generation keeps every candidate that improves the rows, not only the best one; each is
+scored again after those before it. All elites start as the same rows, which follow the measured shares
+if there are any. Queries are weighted by the precision with which they are measured and can be met
+(synth/genetic/evaluation.py). In a window of generations, every cell is tried twenty times. The search
+ends with the first window that reduces the loss by less than its standard deviation from noise alone (the
+square root of twice the number of queries) or by less than a 500th.
 Measured on ADULT, all two- or all three-way marginals, 2,000 rows, three to five draws of the noise:
 - Keeping one candidate takes 1.15 to 1.5 times the generations from measured shares, and 3 to 6 times
   (one draw) from uniform rows; errors are the same to within one percent.
-- Where it ends, the mean error is 1 to 4 percent above the least on the way with rho 0.014 to 1, and 14
-  to 24 with rho 0.0002; the largest error is at most 13 percent above its least.
-- Ending where residuals look like noise (synth/mechanisms/projection.py) has a mean error lower by 17
-  percent with rho 0.0002 and 2 with 0.014, and a largest error higher by 29 and 48; with more budget,
-  or three-way marginals, the rows never get there.
+- At the end, the mean error is 1 to 4 percent above the minimum during the search with rho 0.014 to 1,
+  and 14 to 24 percent with rho 0.0002; the largest error is at most 13 percent above its minimum.
+- Ending when residuals look like noise (synth/mechanisms/projection.py) has a mean error lower by 17
+  percent with rho 0.0002 and 2 percent with 0.014, and a largest error higher by 29 and 48 percent; with
+  more budget, or three-way marginals, the rows never reach that point.
 - A loss without the residuals below the noise has a mean error higher by 4 to 9 percent.
 """
 
@@ -39,23 +39,23 @@ from synth.queries import QuerySet
 from synth.table.chunk import Array
 
 TRIES_PER_CELL = 20
-"""Candidates for each cell of the rows between two looks at the loss."""
+"""Candidates for each cell of the rows between two checks of the loss."""
 TOLERANCE = 0.002
-"""A window that lowers the loss by less than this share of it is the last."""
+"""A window that reduces the loss by less than this share is the last."""
 WORK_PER_CALL = 25_000_000
-"""About how many queries are looked at between two reports, which are below a second apart."""
+"""Approximate number of queries evaluated between two reports, which are less than a second apart."""
 WORK_PER_CANDIDATE = 20
-"""How many queries could be looked at in the time that it takes to propose a candidate."""
+"""Cost of proposing a candidate, in evaluated queries."""
 
 Report = Callable[[int, int], None]
 
 
 def ignore(done: int, total: int) -> None:
-    """Report to nobody."""
+    """Discard the report."""
 
 
 class GeneticSearch:
-    """Rows that evolve towards measurements, and from there on towards more measurements."""
+    """Rows that are fitted to measurements, and can later be fitted to more measurements."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class GeneticSearch:
         generations: int,
         seed: int,
     ) -> None:
-        """So many uniform rows (line 4), and at most so many generations for each fit."""
+        """Start with `rows` uniform rows (line 4); each fit takes at most `generations` generations."""
         self._schema = schema
         self._mutations = mutations
         self._crossovers = crossovers
@@ -87,10 +87,10 @@ class GeneticSearch:
     def fit(
         self, measured: QuerySet, values: Floats, noise: Floats, report: Report = ignore
     ) -> int:
-        """Evolve the rows, and tell for how many generations.
+        """Fit the rows; return the number of generations.
 
-        Values and noise are fractions; noise is infinite where a query was not measured. Progress is
-        reported more than once a second, and an exception from there ends the search.
+        Values and noise are fractions; noise is infinite if a query was not measured. Progress is
+        reported more than once a second; an exception raised by `report` ends the search.
         """
         parts = parts_of(measured, values, noise, self._schema)
         if not self._has_started:
@@ -102,7 +102,7 @@ class GeneticSearch:
         return finished
 
     def _evolve(self, best: Evaluation, queries: int, report: Report) -> int:
-        """Window by window, until one improves too little."""
+        """Run windows of generations until one improves too little."""
         elites = new_elites(self._elites - 1)
         candidates = new_candidates(self._mutations + self._crossovers)
         window = math.ceil(TRIES_PER_CELL * best.values.size / len(candidates.row))
@@ -129,7 +129,7 @@ class GeneticSearch:
 
 
 def _work(best: Evaluation) -> int:
-    """About how many queries a candidate makes necessary to look at."""
+    """The approximate number of queries to evaluate for one candidate."""
     by_column = len(best.tables.used_by) + len(best.conjunctions.used_by)
     columns, halfspaces = len(best.columns.steps), len(best.halfspaces.thresholds)
     return WORK_PER_CANDIDATE + by_column // columns + halfspaces

@@ -1,4 +1,4 @@
-"""Rows to start from, whose columns follow the shares that were measured, each by itself."""
+"""Rows to start from: each column follows its measured shares, independently of the others."""
 
 import math
 
@@ -15,7 +15,7 @@ from synth.table import Table, store_numbers
 def follow_shares(
     values: Floats, parts: MeasuredFeatures, schema: Schema, rng: np.random.Generator
 ) -> Floats:
-    """Draw the columns anew of which shares were measured; the others stay as they are."""
+    """Redraw the columns with measured shares; the others are unchanged."""
     drawn = list(values.T)
     shares = measured_shares(parts)
     for position, column in enumerate(schema.attributes):
@@ -27,8 +27,8 @@ def follow_shares(
 
 
 def measured_shares(parts: MeasuredFeatures) -> dict[str, tuple[Reading, Floats]]:
-    """How rows divide over the codes of a column, by the least noisy table that tells; of equally
-    noisy ones, by the finest."""
+    """The shares of each column's codes, from the least noisy table with that column; among equally noisy
+    tables, from the finest."""
     shares: dict[str, tuple[Reading, Floats]] = {}
     ranks: dict[str, tuple[float, int]] = {}
     start = 0
@@ -52,7 +52,7 @@ def measured_shares(parts: MeasuredFeatures) -> dict[str, tuple[Reading, Floats]
 def _draw_inside(
     column: Attribute, reading: Reading, codes: Integers, rng: np.random.Generator
 ) -> Floats:
-    """Numbers drawn uniformly from the cells of those codes; a category is its code."""
+    """Draw numbers uniformly from the cells of the codes; a category is its code."""
     if reading.edges is None:
         return codes.astype(np.float64)
     edges = np.array(reading.edges)
@@ -60,7 +60,7 @@ def _draw_inside(
     cells = np.minimum(codes, last)
     low, high = edges[cells], edges[cells + 1]
     if isinstance(column, IntegerColumn):
-        # Whole numbers below the next edge; the last one belongs to the last cell.
+        # Integers below the next edge; the upper bound belongs to the last cell.
         numbers = np.floor(low + rng.random(len(codes)) * (high - low + (cells == last)))
     else:
         numbers = low + rng.random(len(codes)) * (high - low)
@@ -68,7 +68,7 @@ def _draw_inside(
 
 
 def _as_stored(columns: list[Floats], schema: Schema) -> Floats:
-    """The same rows with the bounds and digits that stored numbers have."""
+    """Return the same rows with the bounds and decimals of stored numbers."""
     names = [column.name for column in schema.attributes]
     chunk = store_numbers(schema, dict(zip(names, columns, strict=True)))
     [(_, numbers)] = Table(schema, [chunk]).read(codes=(), numbers=names)

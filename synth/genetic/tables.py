@@ -1,4 +1,4 @@
-"""Cross tables, in each of which a row is in one cell."""
+"""Cross tables; a row is in one cell of each."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -18,25 +18,25 @@ Codes = NDArray[np.int32]
 
 
 class Tables(NamedTuple):
-    """Tables by number, and by the readings that they have as an axis."""
+    """Tables by number, and by the readings on their axes."""
 
     cell_start: Integers
-    """Where the queries of each table are."""
+    """The first query of each table."""
     axis_start: Integers
     reading: Integers
     stride: Integers
-    """The axes of each table: how a column is read, and how far apart neighbouring codes are."""
+    """The axes of each table: the reading of a column, and the stride between neighbouring codes."""
     reading_start: Integers
-    """Where the readings of each column are; they are numbered column by column."""
+    """The first reading of each column; readings are numbered column by column."""
     code_start: Integers
     code_of_place: Integers
-    """What each reading makes of each place of its column."""
+    """The code of each place of a column, for each reading."""
     use_start: Integers
     used_by: Integers
     used_stride: Integers
     """The tables that have each reading as an axis, and the stride of that axis."""
     codes: Codes
-    """What each row has in each reading."""
+    """The code of each row in each reading."""
 
 
 def new_tables(
@@ -45,7 +45,7 @@ def new_tables(
     columns: Columns,
     places: Integers,
 ) -> Tables:
-    """Tables of the named columns, whose cells are the first queries, and the codes of rows."""
+    """Build tables of the named columns, whose cells are the first queries, and the codes of rows."""
     distinct = dict.fromkeys(joined(tables))
     by_column = [[reading for reading in distinct if reading.column == name] for name in names]
     readings = [(column, reading) for column, each in enumerate(by_column) for reading in each]
@@ -87,7 +87,7 @@ def _axes_of(table: tuple[Reading, ...], number: dict[Reading, int]) -> list[tup
 
 
 def _codes_of_places(reading: Reading, columns: Columns, column: int) -> Integers:
-    """The code of each place: places are cut wherever the reading is."""
+    """The code of each place; every edge of the reading is a cut between places."""
     if reading.edges is None:
         return np.arange(reading.size)
     codes = np.searchsorted(reading.edges[1:-1], columns.cuts_of(column), side="right")
@@ -109,7 +109,7 @@ def count_in_tables(tables: Tables) -> Integers:
 def change_tables(
     tables: Tables, tally: QueryCounts, candidates: Candidates, start: int, end: int, is_kept: bool
 ) -> None:
-    """The row leaves a cell of every table that reads the column, and joins another."""
+    """Move the row to another cell in every table with the changed column."""
     gains, codes = tally.gains, tables.codes
     for index in range(start, end):
         row, column = candidates.row[index], candidates.column[index]
@@ -133,7 +133,7 @@ def change_tables(
 
 @compiled
 def _cell_of(tables: Tables, codes: Codes, table: int) -> int:
-    """The query that counts a row of those codes."""
+    """The query that counts a row with those codes."""
     cell = tables.cell_start[table]
     for axis in range(tables.axis_start[table], tables.axis_start[table + 1]):
         cell += tables.stride[axis] * codes[tables.reading[axis]]
