@@ -1,4 +1,4 @@
 """The public contract: schemas, workloads, mechanisms, budgets and releases, as pydantic models.
 
-Free of numpy and torch, so that the service and the client can import it.
+It imports neither numpy nor torch, so that the service and the client can use it.
 """

@@ -1,4 +1,4 @@
-"""What every part of the public contract shares: strict, frozen models that refuse unknown fields."""
+"""Base classes of the public contract: strict, frozen models that refuse unknown fields."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
@@ -18,14 +18,14 @@ class Spec(BaseModel):
         allow_inf_nan=False,
         use_attribute_docstrings=True,
         validate_default=True,
-        # A message about bad input must never repeat what was put in.
+        # A message about invalid input must never repeat the input.
         hide_input_in_errors=True,
     )
 
 
 @dataclass(frozen=True)
 class Discriminated:
-    """Mark a union in which one field, such as `name` or `type`, decides which member is meant."""
+    """Marks a union in which one field, such as `name` or `type`, determines the member."""
 
     field: str
 

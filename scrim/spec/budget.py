@@ -19,14 +19,14 @@ _ROUNDING = 1e-14
 """More than the relative error of a sum of a few floating-point logarithms and products."""
 
 Delta = Annotated[float, Field(ge=1e-18, le=1e-3)]
-"""Probability of the guarantee's failure."""
+"""Probability that the guarantee fails."""
 
 
 class Budget(Spec):
     """An amount of privacy: zCDP `rho`, or `epsilon` at the population's delta. Give exactly one."""
 
     rho: Annotated[float, Field(gt=0, le=MAX_RHO)] | None = None
-    """Zero-concentrated differential privacy; what the ledger counts."""
+    """Zero-concentrated differential privacy, the unit of the ledger."""
     epsilon: Annotated[float, Field(gt=0, le=1000)] | None = None
     """Converted to rho once, at the population's delta, rounded down."""
 
@@ -39,7 +39,7 @@ class Budget(Spec):
     def units(self, delta: float) -> int:
         """The budget in units of 1e-12 rho, rounded down."""
         if self.rho is not None:
-            # The decimal as it was written: seven times 0.1 fit into 0.7.
+            # Use the decimal as written, so that seven times 0.1 fits into 0.7.
             return math.floor(Fraction(repr(self.rho)) * UNITS_PER_RHO)
         assert self.epsilon is not None
         return units_of_epsilon(self.epsilon, delta)
@@ -64,7 +64,7 @@ def epsilon_of_units(units: int, delta: float) -> float:
     rho = units / UNITS_PER_RHO
     low, high = -40.0, 60.0
     for _ in range(64):
-        # The derivative has the sign of rho (a-1)^2 + ln(a delta), which only grows: one root.
+        # The derivative has the sign of rho (a-1)^2 + ln(a delta), which is increasing: one root.
         middle = (low + high) / 2
         excess = math.exp(middle)
         if rho * excess**2 + math.log((1 + excess) * delta) < 0:
@@ -72,7 +72,7 @@ def epsilon_of_units(units: int, delta: float) -> float:
         else:
             high = middle
     excess = math.exp(high)
-    # ln(1-1/a) is -ln(1+1/(a-1)), which stays accurate where a is large.
+    # ln(1-1/a) is -ln(1+1/(a-1)), which stays accurate for large a.
     terms = (
         rho * (1 + excess),
         -math.log((1 + excess) * delta) / excess,

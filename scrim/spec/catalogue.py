@@ -1,4 +1,4 @@
-"""The catalogue of mechanisms: what each is, where it comes from and which parameters it takes."""
+"""The catalogue of mechanisms: what each one is, its source and its parameters."""
 
 from typing import Any
 
@@ -10,27 +10,27 @@ class CatalogueEntry(Spec):
     """One mechanism, described for people and for forms."""
 
     name: str
-    """What a release calls it."""
+    """Its name in a release request."""
     summary: str
     """What it does, in one line."""
     paper: str
-    """Where it was published."""
+    """The paper that describes it."""
     parameters: dict[str, Any]
     """JSON Schema of its parameters."""
     query_types: list[str]
-    """Types of workload items it can answer."""
+    """Types of workload items that it can answer."""
     releases_rows: bool
-    """Whether it releases synthetic rows; if not, it answers only."""
+    """Whether it releases synthetic rows; if not, it releases answers only."""
     needs_public_data: bool
-    """Whether it needs a public dataset beside the private one."""
+    """Whether it needs a public dataset in addition to the private one."""
     takes_public_data: bool
-    """Whether it may be given one."""
+    """Whether a request may name a public dataset for it."""
     two_level: bool
-    """Whether it is for groups of individuals alone."""
+    """Whether it works only on groups of individuals (two linked tables)."""
 
 
 def catalogue() -> list[CatalogueEntry]:
-    """Everything that a release may name."""
+    """All mechanisms that a release may name."""
     return [_entry(mechanism) for mechanism in CATALOGUE]
 
 

@@ -1,4 +1,4 @@
-"""What `auto` says about its choice of a mechanism."""
+"""The explanation of a choice by `auto`."""
 
 from scrim.spec.base import Spec
 from scrim.spec.mechanism import Auto
@@ -10,15 +10,15 @@ class PassedOverMechanism(Spec):
     mechanism: str
     """Its name."""
     reason: str
-    """Why not."""
+    """Why it was not chosen."""
 
 
 class MechanismChoice(Spec):
-    """Why `auto` chose a mechanism. It follows from what is declared and asked, never from the rows."""
+    """Why `auto` chose a mechanism. The choice depends on the schema and the request, never on the rows."""
 
     asked: Auto
-    """What was asked for."""
+    """The `auto` mechanism as requested."""
     reasons: list[str]
-    """What speaks for the chosen one."""
+    """Why it was chosen."""
     passed_over: list[PassedOverMechanism]
-    """Others, and what speaks against them."""
+    """The other mechanisms, and why each was not chosen."""

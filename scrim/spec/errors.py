@@ -1,8 +1,8 @@
 """Errors of the public contract.
 
-SpecError (ValueError)        a release that cannot work, with the reason and the remedy
-├── DomainTooLarge            a mechanism that keeps one weight per cell was given too many cells
-└── PublicDataTooFar          the release paid to find out that its public rows do not fit
+SpecError (ValueError)        a release that cannot work, with the reason and the fix
+├── DomainTooLarge            too many cells for a mechanism that keeps one weight per cell
+└── PublicDataTooFar          the screen of a release found that its public rows do not fit
 """
 
 

@@ -1,6 +1,6 @@
-"""Sentences about invalid input, for people: they name a thing as its author does, and repeat no value.
+"""Readable messages about invalid input. They use the author's names and never repeat a value.
 
-`columns › 0 › integer: Value error, ...` of pydantic becomes `Age: "lower" must not be larger than
+Pydantic's `columns › 0 › integer: Value error, ...` becomes `Age: "lower" must not be larger than
 "upper"`: a column is shown by its name, and the tags of pydantic's unions are left out.
 """
 
@@ -30,18 +30,18 @@ _TEXTS = {
     "uuid_parsing": "must be a UUID",
     "uuid_type": "must be a UUID",
 }
-"""By the type of a fault, what is wrong with the field. Pydantic's own text of some repeats the input."""
+"""Messages by type of fault. Pydantic's own messages for some types repeat the input."""
 _WORDINGS = (
     (re.compile(r"^\w+ should "), "must "),
     (re.compile(r"greater than or equal to"), "at least"),
     (re.compile(r"less than or equal to"), "at most"),
     (re.compile(r" after validation.*$"), ""),
 )
-"""What is changed in pydantic's text about the other types."""
+"""Replacements in pydantic's messages for the other types."""
 
 
 def describe(fault: Mapping[str, Any], content: Any, *, whole: str = "the document") -> str:
-    """One fault that pydantic found in `content` (JSON), as a sentence; `whole` names the content."""
+    """Describe one fault that pydantic found in `content` (JSON); `whole` names the content."""
     kind, text = str(fault["type"]), str(fault["msg"])
     if kind == "json_invalid":
         return f"{whole} must be valid JSON"
@@ -52,7 +52,7 @@ def describe(fault: Mapping[str, Any], content: Any, *, whole: str = "the docume
     if kind == "value_error":
         return _about([*things, *path], text.removeprefix("Value error, "))
     if kind.startswith("unknown_"):
-        # Of unions (scrim/spec/base.py): the text names the field itself.
+        # Messages of unions (scrim/spec/base.py) already name the field.
         return _about([*things, *path], text)
     for pattern, wording in _WORDINGS:
         text = pattern.sub(wording, text)
@@ -68,9 +68,9 @@ def _about(things: Sequence[str], text: str) -> str:
 def _place(
     loc: Sequence[str | int], content: Any, *, is_missing: bool
 ) -> tuple[list[str], list[str]]:
-    """The innermost named thing with the items in it, and the fields that lead from there to the fault.
+    """The innermost named object with the items in it, and the fields from there to the fault.
 
-    The content decides what is a field: a part of `loc` that it does not have is a tag of a union.
+    A part of `loc` that is not in the content is a tag of a union, not a field.
     """
     things: list[str] = []
     path: list[str] = []

@@ -1,4 +1,4 @@
-"""Who is protected, and what it means for two datasets to be neighbours."""
+"""The protected unit, and the neighbouring relation of datasets."""
 
 from typing import Annotated, Literal, Self
 
@@ -14,15 +14,15 @@ class Protection(Spec):
     """The privacy unit and the neighbouring relation. All sensitivities follow from these."""
 
     unit: Literal["row", "person", "household"] = "row"
-    """What one protected unit is: a row, a person with several rows, or a household."""
+    """The protected unit: a row, a person with several rows, or a household."""
     relation: Literal["add_remove", "replace_one"] = "add_remove"
-    """Neighbours differ by one unit more or less, or by one unit replaced. With `replace_one` the
-    number of units is public, and so is which datasets of the population a unit is in. Of people in
-    groups it is also public how many rows a person has in each group."""
+    """Neighbouring datasets differ by one unit added or removed, or by one unit replaced. With
+    `replace_one`, the number of units is public, and so are the datasets of the population that each unit
+    is in. For people in groups, the number of rows that a person has in each group is public too."""
     max_rows_per_person: Annotated[int, Field(ge=1, le=MAX_ROWS_PER_UNIT)] | None = None
-    """Largest number of rows kept of one person. Needed when the unit is `person`."""
+    """Largest number of rows kept per person. Required if the unit is `person`."""
     max_household_size: Annotated[int, Field(ge=1, le=MAX_ROWS_PER_UNIT)] | None = None
-    """Largest number of rows kept of one household. Needed when the unit is `household`."""
+    """Largest number of rows kept per household. Required if the unit is `household`."""
 
     @model_validator(mode="after")
     def _bound_declared(self) -> Self:
@@ -37,31 +37,31 @@ class Protection(Spec):
 
     @property
     def max_rows_per_unit(self) -> int:
-        """How many rows of a table one unit may own; sensitivities grow in proportion."""
+        """The number of rows of a table that one unit may own; sensitivities are proportional to it."""
         return self.max_rows_per_person or self.max_household_size or 1
 
     @property
     def row_count_sensitivity(self) -> int:
-        """How far one unit moves the number of rows: M-1 under replace-one, else M (docs/privacy.md, 3)."""
+        """How much one unit changes the row count: M-1 under replace-one, else M (docs/privacy.md, 3)."""
         rows = self.max_rows_per_unit
         return rows - 1 if self.relation == "replace_one" else rows
 
 
 class PartialProtection(Protection):
-    """Protection in one of two linked tables, where a unit may own no row at all."""
+    """Protection in one of two linked tables, in which a unit may own no rows."""
 
     @property
     def row_count_sensitivity(self) -> int:
-        """How far one unit moves the number of rows: from none to all, under either relation."""
+        """How much one unit changes the row count: from none to all, under either relation."""
         return self.max_rows_per_unit
 
 
 class PopulationSpec(Protection):
-    """The protected people: they own one budget, shared by every dataset about them."""
+    """The protected people, with one budget that is shared by every dataset about them."""
 
     name: Name
-    """What the curator calls these people."""
+    """The curator's name for the population."""
     cap: Budget
-    """Everything that may ever be spent on them."""
+    """The total budget that may ever be spent on the population."""
     delta: Delta
-    """The delta at which epsilon is stated; a policy constant, never computed from the data."""
+    """The delta at which epsilon is stated: a fixed policy choice, never computed from the data."""

@@ -1,4 +1,4 @@
-"""What may be asked of a released model."""
+"""Requests to a released model."""
 
 from typing import Annotated
 
@@ -8,19 +8,19 @@ from scrim.spec.base import Spec
 from scrim.spec.workload import Workload
 
 MAX_SAMPLE_ROWS = 100_000
-"""More rows than this belong into a release, not into an answer."""
+"""Largest number of rows in one sample; request a release for more."""
 
 
 class Question(Spec):
-    """Questions to a released model."""
+    """Queries to a released model."""
 
     workload: Workload
-    """What is asked: at most 100,000 queries, where each cell of a marginal is one."""
+    """The queries: at most 100,000, where each cell of a marginal is one query."""
 
 
 class SampleRequest(Spec):
-    """Rows to be drawn from a released model."""
+    """A request for rows drawn from a released model."""
 
     rows: Annotated[int, Field(ge=1, le=MAX_SAMPLE_ROWS, examples=[1000])]
-    """How many; groups, where groups of individuals were released, each with as many rows as it has
-    individuals."""
+    """Number of rows. If groups of individuals were released: number of groups, each with one row per
+    individual."""

@@ -1,4 +1,4 @@
-"""A request for a release: what is asked, by which mechanism, for how much, and in which form."""
+"""A release request: the workload, the mechanism, the budget and the outputs."""
 
 from typing import Annotated, Literal, Self
 
@@ -15,29 +15,29 @@ DEFAULT_ROWS = 10_000
 
 
 class Certify(Spec):
-    """Pay for a bound on the largest error of the released rows."""
+    """Spend budget on a bound on the largest error of the released rows."""
 
     share: Annotated[float, Field(gt=0, lt=1)] = 0.02
-    """Share of the release's budget that pays for it."""
+    """Share of the release's budget to spend on it."""
     confidence: Annotated[float, Field(ge=0.5, le=0.999999)] = 0.95
     """Probability with which the bound holds."""
 
 
 class Outputs(Spec):
-    """What the release contains."""
+    """The contents of the release."""
 
     rows: Annotated[int, Field(ge=1, le=MAX_ROWS)] | None = None
-    """Number of synthetic rows (groups, for two-level data). Declared, never taken from the data;
-    10,000 where not given. A mechanism that answers only takes none."""
+    """Number of synthetic rows (groups, for two-level data). It is declared, never taken from the data.
+    Default: 10,000. Leave it out for a mechanism that releases answers only."""
     formats: Annotated[
         list[Literal["csv", "parquet"]],
         Field(min_length=1, max_length=2, json_schema_extra={"uniqueItems": True}),
     ] = ["csv"]
     """File formats of the synthetic rows and the answers."""
     answers: bool = True
-    """Whether the workload's answers are released beside the rows."""
+    """Whether to release the workload's answers in addition to the rows."""
     certify: Certify | None = None
-    """Whether to measure the largest error of the released rows, and for how much."""
+    """If given, measure the largest error of the released rows."""
 
     @model_validator(mode="after")
     def _formats_once(self) -> Self:
@@ -47,22 +47,22 @@ class Outputs(Spec):
 
 
 class AskedRelease(Spec):
-    """What is asked for; the mechanism may be left to choose (scrim/spec/choice.py)."""
+    """A requested release; its mechanism may be `auto` (scrim/spec/choice.py)."""
 
     workload: Workload
-    """What is asked."""
+    """The queries to answer."""
     mechanism: AskedMechanism
     """How it is computed, with the mechanism's parameters."""
     budget: Budget
-    """What it may cost."""
+    """The privacy budget to spend."""
     outputs: Outputs = Outputs()
-    """What it contains."""
+    """What the release contains."""
     table: LevelTable | None = None
-    """Of a dataset of groups and individuals, the table that is released alone. Without it the release
-    is about both, linked, which takes a mechanism for two levels."""
+    """For a dataset of groups and individuals: the one table to release. If not given, both linked tables
+    are released, which needs a mechanism for two levels."""
     expected_rows: Annotated[int, Field(ge=1, le=10**12)] = 50_000
-    """About how many rows the private table has, as the curator may say it in public: an order of
-    magnitude. It decides nothing but the mechanism's own choices, such as what is measured."""
+    """Approximate number of rows of the private table, as an order of magnitude that may be public. It only
+    affects the mechanism's own choices, such as what to measure."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -83,28 +83,29 @@ class AskedRelease(Spec):
 
     @property
     def synthetic_rows(self) -> int | None:
-        """How many synthetic rows are released; none by a mechanism that answers only."""
+        """The number of released synthetic rows; None for a mechanism that releases answers only."""
         return (self.outputs.rows or DEFAULT_ROWS) if self.mechanism.releases_rows else None
 
 
 class ReleaseSpec(AskedRelease):
-    """Everything that decides what a release computes."""
+    """Everything that determines what a release computes."""
 
     mechanism: Mechanism
     """How it is computed, with the mechanism's parameters."""
 
 
 class ReleaseRequest(AskedRelease):
-    """The body of a request for a release: what is asked for, and the data it is about."""
+    """The body of a release request: the release, and the datasets it uses."""
 
     dataset_id: Annotated[str, Field(min_length=1, max_length=100)]
     """The private dataset."""
     public_dataset_id: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    """A public dataset that assists, for mechanisms that use one, and for `auto`, which may."""
+    """A public dataset, for mechanisms that use one and for `auto`, which may use it."""
     publish: bool = False
     """Make the release visible to analysts as soon as it is finished."""
     dry_run: bool = False
-    """Run the whole job on rows drawn from the declared schema alone: no data, no budget."""
+    """Run the whole job on rows drawn only from the declared schema, without reading data or spending
+    budget."""
 
     @model_validator(mode="after")
     def _public_data_is_used(self) -> Self:

@@ -15,17 +15,17 @@ from scrim.spec.base import Discriminated, Name, Spec
 
 MAX_COLUMNS = 1000
 MAX_CODES = 100_000
-"""Most bins or values of one column."""
+"""Largest number of bins or values of one column."""
 MAX_EDGES = 10_000
-"""Most edges that are listed one by one."""
+"""Largest number of listed edges."""
 MAX_SCHEMA_CODES = 500_000
-"""Most bins and values of all columns together."""
+"""Largest total number of bins and values of all columns."""
 LARGEST_INTEGER = 2**53
-"""Integers beyond this have no exact float, so a declared bound may not pass it."""
+"""Largest magnitude of a declared bound: integers beyond it have no exact float."""
 
 
 STORED = {"stored": True}
-"""The context in which a schema is read back that was checked when it was declared."""
+"""Validation context for reading back a stored schema, which was checked when it was declared."""
 
 
 class Declared(Spec):
@@ -41,7 +41,7 @@ class Declared(Spec):
         """Refuse values that do not fit together."""
 
     def __copy__(self) -> Self:
-        # Also behind `model_copy`, which changes fields: what was computed from them is left out.
+        # `model_copy` uses this and changes fields, so cached values computed from them are dropped.
         copied = super().__copy__()
         for name in copied.__dict__.keys() - type(self).model_fields.keys():
             del copied.__dict__[name]
@@ -49,19 +49,19 @@ class Declared(Spec):
 
 
 class Bins(Declared):
-    """How a number is cut into half-open cells [a, b), the last one closed. Give exactly one field."""
+    """The division of numbers into half-open bins [a, b); the last one is closed. Give exactly one field."""
 
     width: Annotated[float, Field(gt=0)] | None = None
-    """Cells of this width, counted from `lower`; the last one may be narrower."""
+    """Bins of this width, starting from `lower`; the last one may be narrower."""
     count: Annotated[int, Field(ge=1, le=MAX_CODES)] | None = None
-    """This many cells of equal width."""
+    """Number of bins of equal width."""
     edges: (
         Annotated[list[float], Field(min_length=2, max_length=MAX_EDGES, fail_fast=True)] | None
     ) = None
     """Increasing edges; the first is `lower`, the last is `upper`."""
 
     def refuse_faults(self) -> None:
-        """Exactly one field, and edges that increase."""
+        """Require exactly one field, and increasing edges."""
         given = [name for name in ("width", "count", "edges") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError("give exactly one of width, count and edges")
@@ -80,14 +80,14 @@ class CategoricalColumn(Declared):
         list[Annotated[str, Field(max_length=1000)]],
         Field(min_length=1, max_length=MAX_CODES, fail_fast=True),
     ]
-    """Every value the column may take, as text. Order is kept."""
+    """All values of the column, as text. Their order is kept."""
     other: Annotated[str, Field(max_length=1000)] = "other"
-    """Stands for every value that is not declared. One of `values`, or a category added to them."""
+    """The category for all undeclared values. One of `values`, or a category added to them."""
     nullable: bool = True
     """Whether a missing value is kept as missing; if not, it becomes `other`."""
 
     def refuse_faults(self) -> None:
-        """Values must be distinct."""
+        """Require distinct values."""
         first: dict[str, int] = {}
         for position, value in enumerate(self.values):
             if first.setdefault(value, position) != position:
@@ -98,12 +98,12 @@ class CategoricalColumn(Declared):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The text of every code but the null code: the values, and `other` where it is added."""
+        """The text of every code except missing: the values, and `other` if it is not one of them."""
         return tuple(self.values) if self.other in self.values else (*self.values, self.other)
 
     @cached_property
     def size(self) -> int:
-        """Number of codes: labels, then one for missing where `nullable`."""
+        """Number of codes: labels, then one for missing if `nullable`."""
         return len(self.labels) + self.nullable
 
 
@@ -111,7 +111,7 @@ class _NumericColumn(Declared):
     name: Name
     """The column's name in the uploaded file."""
     bins: Bins | None = None
-    """Needed by mechanisms that work on discrete domains; released values are drawn inside the bin."""
+    """Bins, which mechanisms on discrete domains need; released values are drawn inside the bin."""
     nullable: bool = True
     """Whether a missing value is kept as missing; if not, it becomes `lower`."""
 
@@ -122,7 +122,7 @@ class _NumericColumn(Declared):
 
     @property
     def size(self) -> int:
-        """Number of codes: bins, then one for missing where `nullable`."""
+        """Number of codes: bins, then one for missing if `nullable`."""
         return self._bin_count + self.nullable
 
     @property
@@ -158,7 +158,7 @@ class IntegerColumn(_NumericColumn):
     """Largest value; larger ones are lowered to it."""
 
     def refuse_faults(self) -> None:
-        """Bounds and bins must fit together."""
+        """Require consistent bounds and bins."""
         if self.lower > self.upper:
             raise ValueError('"lower" must not be larger than "upper"')
         bins = self.bins
@@ -180,7 +180,7 @@ class IntegerColumn(_NumericColumn):
 
     @property
     def edges(self) -> tuple[float, ...]:
-        """Whole-number edges; the last is `upper` itself, and belongs to the last bin."""
+        """Integer edges; the last is `upper` itself, which belongs to the last bin."""
         bins = self._declared_bins
         if bins.edges is not None:
             return tuple(bins.edges)
@@ -214,10 +214,10 @@ class RealColumn(_NumericColumn):
     upper: float
     """Largest value; larger ones are lowered to it."""
     decimals: Annotated[int, Field(ge=0, le=15)] | None = None
-    """Digits after the point of released values; as many as needed where not given."""
+    """Decimals of released values. Default: as many as needed."""
 
     def refuse_faults(self) -> None:
-        """Bounds, bins and digits must fit together. Bins of equal width are never listed for it."""
+        """Require consistent bounds, bins and decimals, without listing bins of equal width."""
         if self.lower >= self.upper:
             raise ValueError('"lower" must be smaller than "upper"')
         if not math.isfinite(self.upper - self.lower):
@@ -232,22 +232,23 @@ class RealColumn(_NumericColumn):
             self._refuse_narrow_bins()
 
     def _refuse_narrow_bins(self) -> None:
-        """Equal bins must differ as floats, and each must hold a number with the declared digits."""
+        """Require that equal bins differ as floats and each contain a number with the declared decimals."""
         lower, number = _as_written(self.lower), self._bin_count
         last = float(lower + (number - 1) * self._width)
-        # The distance of neighbouring floats, where it is largest; an edge is off by half of it.
+        # The largest distance between neighbouring floats; an edge is off by at most half of it.
         grain = Fraction(math.ulp(max(abs(self.lower), abs(self.upper))))
         if (number > 1 and self._width <= grain) or last >= self.upper:
             raise ValueError("the bins are too narrow for floating-point numbers; use wider bins")
         self._refuse_empty_cells([last, self.upper])
         if number == 1 or self.decimals is None:
             return
-        # In units of the last digit. Bins wider than that hold a number wherever they start.
+        # In units of the last decimal. Bins wider than one unit contain a number at any position.
         scale = 10**self.decimals
         width, start, off = self._width * scale, lower * scale, 2 * grain * scale
         if width >= 1 + off:
             return
-        # Others hold at most one, so all do exactly if the last starts as many numbers further on.
+        # Narrower bins contain at most one number. So all contain one exactly if there are number - 1
+        # numbers from the start of the first bin to that of the last.
         is_exact = Fraction(1, math.lcm(start.denominator, width.denominator)) > off
         steps = math.ceil(start + (number - 1) * width) - math.ceil(start)
         if not is_exact or steps < number - 1:
@@ -257,13 +258,13 @@ class RealColumn(_NumericColumn):
             )
 
     def _refuse_empty_cells(self, edges: list[float]) -> None:
-        """Released values are rounded, so every cell must hold a number with that many digits."""
+        """Require a number with the declared decimals in every bin, since released values are rounded."""
         if self.decimals is None:
             return
         marks = [Decimal(repr(edge)).scaleb(self.decimals) for edge in edges]
         starts = [mark.to_integral_value(ROUND_CEILING) for mark in marks]
         for i, (start, end) in enumerate(pairwise(starts)):
-            # Half-open, so a number at the end is the next cell's; only the last is closed.
+            # Bins are half-open, so a number at the end is in the next bin; only the last is closed.
             if start >= end and not (i == len(edges) - 2 and start == marks[-1]):
                 raise ValueError(
                     f"no number with {self.decimals} decimals lies in the bin from {edges[i]:g} to "
@@ -277,7 +278,7 @@ class RealColumn(_NumericColumn):
         if bins.edges is not None:
             return tuple(bins.edges)
         number, lower, width = self._bin_count, _as_written(self.lower), self._width
-        # Whole numbers over one denominator, many times faster than adding fractions.
+        # Integers over a common denominator are many times faster than adding fractions.
         denominator = math.lcm(lower.denominator, width.denominator)
         start, step = int(lower * denominator), int(width * denominator)
         return (*((start + i * step) / denominator for i in range(number)), self.upper)
@@ -304,12 +305,12 @@ class RealColumn(_NumericColumn):
 
 
 def _as_written(number: float) -> Fraction:
-    """The decimal a person wrote: eleven widths of 0.1 are exactly 1.1, as their floats are not."""
+    """The decimal as written: eleven widths of 0.1 are exactly 1.1, unlike their floats."""
     return Fraction(repr(number))
 
 
 class IdentifierColumn(Spec):
-    """A column that tells people or groups apart. It is never released."""
+    """A column that identifies people or groups. It is never released."""
 
     name: Name
     """The column's name in the uploaded file."""
@@ -329,7 +330,7 @@ Columns = Annotated[list[Column], Field(min_length=1, max_length=MAX_COLUMNS)]
 
 
 def identifiers(columns: Iterable[Column]) -> list[str]:
-    """The names of the identifiers among some columns."""
+    """The names of the identifier columns."""
     return [column.name for column in columns if isinstance(column, IdentifierColumn)]
 
 
@@ -340,7 +341,7 @@ def refuse_repeated_names(columns: list[Column]) -> None:
 
 
 def refuse_many_codes(columns: Iterable[Column]) -> None:
-    """Refuse columns that have too many bins and values together."""
+    """Refuse columns with too many bins and values in total."""
     codes = sum(
         column.size
         for column in columns
@@ -349,7 +350,7 @@ def refuse_many_codes(columns: Iterable[Column]) -> None:
     )
     if codes > MAX_SCHEMA_CODES:
         raise ValueError(
-            f"the columns have {codes:,} bins and values together, more than {MAX_SCHEMA_CODES:,}; "
+            f"the columns have {codes:,} bins and values in total, more than {MAX_SCHEMA_CODES:,}; "
             "declare wider bins or fewer values"
         )
 
@@ -361,7 +362,7 @@ class Schema(Declared):
     """The columns. Columns of the uploaded file that are not declared are ignored."""
 
     def refuse_faults(self) -> None:
-        """Names must be distinct, something must be released, and codes must not be too many."""
+        """Require distinct names, at least one released column, and a limited number of codes."""
         refuse_repeated_names(self.columns)
         if not self.attributes:
             raise ValueError("declare at least one column that is not an identifier")
@@ -369,12 +370,12 @@ class Schema(Declared):
 
     @property
     def linked(self) -> "Schema":
-        """The rows that mechanisms read: this table, which is linked to no other."""
+        """The schema of the rows that mechanisms read: this table, which is not linked."""
         return self
 
     @property
     def key(self) -> str | None:
-        """The identifier that the rows of a group share; None where rows are in no groups."""
+        """The identifier that the rows of a group share; None if rows have no groups."""
         return None
 
     @property
@@ -384,17 +385,17 @@ class Schema(Declared):
 
     @property
     def places(self) -> int:
-        """The largest number of rows that are drawn together: those of a group, or one."""
+        """The largest number of rows in a group; 1 if rows have no groups."""
         return 1
 
     @property
     def is_linked(self) -> bool:
-        """Whether mechanisms read individuals of groups, with the columns of both."""
+        """Whether mechanisms read linked rows: individuals with the columns of their groups."""
         return self.key is not None
 
     @property
     def row_noun(self) -> Literal["rows", "groups"]:
-        """What is counted first and drawn one by one."""
+        """What a model draws: rows, or groups."""
         return "groups" if self.is_linked else "rows"
 
     @property
@@ -409,7 +410,7 @@ class Schema(Declared):
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """How many codes each column has that is categorical or has bins."""
+        """The number of codes of each column that is categorical or has bins."""
         return {
             column.name: column.size
             for column in self.attributes

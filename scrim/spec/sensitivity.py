@@ -1,4 +1,4 @@
-"""How far one privacy unit can move counts (docs/privacy.md, section 3). Whole numbers, so exact."""
+"""How much one privacy unit can change counts (docs/privacy.md, section 3), in exact integers."""
 
 from typing import NamedTuple
 
@@ -6,21 +6,21 @@ from scrim.spec.population import Protection
 
 
 class Sensitivity(NamedTuple):
-    """How far one privacy unit can move the counts of a block of queries."""
+    """How much one privacy unit can change the counts of a block of queries."""
 
     l1: int
     l2_squared: int
     linf: int
 
     def stacked(self, blocks: int) -> "Sensitivity":
-        """The sensitivity of several such blocks: a unit may move each of them by the maximum."""
+        """The sensitivity of several such blocks: a unit may change each of them by the maximum."""
         return Sensitivity(blocks * self.l1, blocks * self.l2_squared, self.linf)
 
 
 def of_partition(cells: int, protection: Protection) -> Sensitivity:
-    """Cells of which a row is in exactly one, such as a whole marginal: replacing a row moves two."""
+    """Cells that partition the rows, such as a whole marginal: replacing a row changes two cells."""
     if cells == 1:
-        # The only cell counts all rows: replacing a unit moves it by what the row count moves.
+        # A single cell counts all rows: replacing a unit changes it as much as the row count.
         only = protection.row_count_sensitivity
         return Sensitivity(l1=only, l2_squared=only**2, linf=only)
     rows = protection.max_rows_per_unit
@@ -29,6 +29,6 @@ def of_partition(cells: int, protection: Protection) -> Sensitivity:
 
 
 def of_predicates(count: int, protection: Protection) -> Sensitivity:
-    """Arbitrary predicates stacked: a row may satisfy all of them, under either relation."""
+    """Arbitrary predicates: a row may satisfy all of them, under either relation."""
     rows = protection.max_rows_per_unit
     return Sensitivity(l1=count * rows, l2_squared=count * rows**2, linf=rows)

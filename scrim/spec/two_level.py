@@ -1,7 +1,7 @@
 """Groups of individuals, such as households of people: two tables that are linked by a key.
 
-Released models, queries and the door see them linked (`LinkedSchema`): one row per individual, with
-the columns of its group beside its own, and the group's key to tell which rows belong together.
+Released models, queries and the door use linked rows (`LinkedSchema`): one row per individual, with the
+columns of its group and its own, and the group's key, which identifies the rows of a group.
 """
 
 from functools import cached_property
@@ -26,7 +26,7 @@ from scrim.spec.schema import (
 MAX_GROUP_SIZE = 1000
 
 LevelTable = Literal["groups", "individuals"]
-"""One of the two tables alone."""
+"""One of the two tables."""
 
 
 class GroupTable(Spec):
@@ -46,8 +46,8 @@ class IndividualTable(Spec):
     columns: Columns
     """The columns that describe an individual."""
     order: Name | None = None
-    """A column by which the individuals of a released group are sorted. Without one they come in no
-    particular order: no query tells the first of them from the second."""
+    """A column by which the individuals of a released group are sorted. Without it their order has no
+    meaning, because no query depends on it."""
 
 
 class TwoLevelSchema(Declared):
@@ -61,7 +61,7 @@ class TwoLevelSchema(Declared):
     """Largest number of individuals kept in a group; larger groups are truncated, never dropped."""
 
     def refuse_faults(self) -> None:
-        """Names must be distinct, something must be released, and codes must not be too many."""
+        """Require distinct names, at least one released column, and a limited number of codes."""
         groups, individuals = self.groups, self.individuals
         for columns in (groups.columns, individuals.columns):
             refuse_repeated_names(columns)
@@ -73,7 +73,7 @@ class TwoLevelSchema(Declared):
         refuse_repeated_names(together)
         if len(together) > MAX_COLUMNS:
             raise ValueError(
-                f"both tables together have {len(together):,} columns, and at most {MAX_COLUMNS:,} are "
+                f"both tables together have {len(together):,} columns, but at most {MAX_COLUMNS:,} are "
                 "allowed; declare fewer columns"
             )
         names = [column.name for column in self._individual_attributes]
@@ -82,14 +82,14 @@ class TwoLevelSchema(Declared):
         refuse_many_codes(described)
 
     def table(self, name: LevelTable) -> Schema:
-        """One of the tables alone, its key as an identifier before its other columns."""
+        """The schema of one table alone, with its key as an identifier before its other columns."""
         if name == "groups":
             return _keyed(self.groups.key, self.groups.columns)
         return _keyed(self.individuals.group_key, self.individuals.columns)
 
     @cached_property
     def linked(self) -> "LinkedSchema":
-        """Individuals with the columns of their groups."""
+        """The schema of individuals with the columns of their groups."""
         of_groups = _attributes(self.groups.columns, self.groups.key)
         return LinkedSchema(
             columns=[_identifier(self.groups.key), *of_groups, *self._individual_attributes],
@@ -101,7 +101,7 @@ class TwoLevelSchema(Declared):
 
     @property
     def is_linked(self) -> bool:
-        """Whether mechanisms read individuals of groups, with the columns of both."""
+        """Whether mechanisms read linked rows: individuals with the columns of their groups."""
         return True
 
     @property
@@ -111,7 +111,7 @@ class TwoLevelSchema(Declared):
 
     @property
     def owners(self) -> list[str]:
-        """The columns of individuals that may identify a person, beside the key of the group."""
+        """The columns of individuals that may identify a person, without the key of the group."""
         own = self.individuals
         return [name for name in identifiers(own.columns) if name != own.group_key]
 
@@ -126,9 +126,9 @@ class LinkedSchema(Schema):
     group_attributes: list[Name]
     """The columns that describe a group; they come before those that describe an individual."""
     group_key: Name
-    """What the released table of individuals calls the key."""
+    """The name of the key in the released table of individuals."""
     max_group_size: Annotated[int, Field(ge=1, le=MAX_GROUP_SIZE)]
-    """No group has more individuals."""
+    """Largest number of individuals in a group."""
     order: Name | None = None
     """The column by which the individuals of a released group are sorted, if there is one."""
 
@@ -157,10 +157,10 @@ class LinkedSchema(Schema):
 def protection_of_table(
     protection: Protection, schema: TwoLevelSchema, table: LevelTable
 ) -> Protection:
-    """What protecting the population means for one of the two tables alone.
+    """The population's protection in one of the two tables alone.
 
     A household owns at most one row of the groups, and as many individuals as a group may have. A
-    person's rows are bounded by the population in either table. A unit may own no row there: a
+    person's rows are limited by the population in either table. A unit may own no row in one table: a
     household without individuals, or individuals whose household has no row.
     """
     fields = protection.model_dump(include=set(Protection.model_fields))
@@ -179,7 +179,7 @@ def _attributes(columns: Columns, key: str) -> list[Attribute]:
 
 def _keyed(key: str, columns: Columns) -> Schema:
     others = [column for column in columns if column.name != key]
-    # Not validated: a table may have nothing but its key.
+    # Not validated: a table may have only its key.
     return Schema.model_construct(columns=[_identifier(key), *others])
 
 
@@ -188,7 +188,7 @@ def _identifier(name: str) -> IdentifierColumn:
 
 
 def shape_of(value: Any) -> Literal["flat", "two_level"]:
-    """Whether a declaration is of one table of rows, or of groups and individuals."""
+    """Whether a declaration describes one table of rows, or groups and individuals."""
     if isinstance(value, dict):
         return "two_level" if "groups" in value or "individuals" in value else "flat"
     return "two_level" if isinstance(value, TwoLevelSchema) else "flat"
@@ -198,4 +198,4 @@ DeclaredSchema = Annotated[
     Annotated[Schema, Tag("flat")] | Annotated[TwoLevelSchema, Tag("two_level")],
     Discriminator(shape_of),
 ]
-"""What a dataset declares: one table of rows, or groups of individuals."""
+"""The schema of a dataset: one table of rows, or groups of individuals."""

@@ -77,7 +77,7 @@ def test_all_triples_of_fifty_columns_are_planned_by_their_pairs() -> None:
 @pytest.mark.parametrize(
     ("items", "message"),
     [
-        ([marginals(5)], "all 5-way marginals of 100 columns are 75287520, more than 20000"),
+        ([marginals(5)], "100 columns have 75287520 5-way marginals, more than 20000"),
         (
             [marginals(2)] * 5,
             "more than 20,000 marginals, trees and other blocks of queries; ask for fewer",
@@ -140,7 +140,7 @@ def test_marginals_that_are_not_measured_are_counted_and_not_built() -> None:
 
 def test_named_queries_of_all_items_are_bounded() -> None:
     named = {"type": "ranges", "queries": [{"c0": "0"}] * 6000}
-    with pytest.raises(ValidationError, match="name 12,000 queries together, more than 10,000"):
+    with pytest.raises(ValidationError, match="name 12,000 queries in total, more than 10,000"):
         ask(HUNDRED, named, named)
 
 

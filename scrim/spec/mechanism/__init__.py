@@ -1,8 +1,8 @@
-"""Mechanisms and their parameters: one class each in a file of the mechanism's name.
+"""Mechanisms and their parameters: one class each, in a module named after the mechanism.
 
-A class also says what the catalogue shows: the paper, the query types it supports and whether it
-releases rows. How a mechanism spends its budget is in the file of the same name in synth/planning, and
-what it does in that of synth/mechanisms. CONTRIBUTING.md says how to add one.
+A class also holds what the catalogue shows: the paper, the supported query types and whether it releases
+rows. The module of the same name in synth/planning plans its budget, and the one in synth/mechanisms
+runs it. CONTRIBUTING.md explains how to add a mechanism.
 """
 
 from typing import Annotated, get_args
@@ -111,13 +111,13 @@ Mechanism = Annotated[
     | HierarchicalGem,
     Discriminated("name"),
 ]
-"""A mechanism with its parameters: the register of all of them, in the order of the catalogue."""
+"""A mechanism with its parameters. The union lists all mechanisms, in the order of the catalogue."""
 
 AskedMechanism = Annotated[Auto | Mechanism, Discriminated("name")]
-"""What a release may ask for: a mechanism, or the choice of one."""
+"""The mechanism of a release request: a named one, or `auto`."""
 
 MECHANISMS: tuple[type[MechanismSpec], ...] = get_args(get_args(Mechanism)[0])
 """Every mechanism, in the order of the catalogue."""
 
 CATALOGUE: tuple[type[NamedSpec], ...] = (Auto, *MECHANISMS)
-"""Everything that a release may name."""
+"""All mechanisms that a release may name, including `auto`."""

@@ -1,4 +1,4 @@
-"""The parameters that all mechanisms with rounds of select, measure, update share."""
+"""Parameters of all mechanisms with rounds of select, measure, update."""
 
 from typing import Annotated, Literal
 
@@ -17,17 +17,18 @@ OpeningShare = Annotated[
 Schedule = Annotated[
     Literal["equal", "annealed"],
     Field(
-        description="`equal`: every round has the same budget. `annealed`, as in AIM: a round that changed "
-        "the model no more than noise would have halves the noise of the rounds after it, for four times the "
-        "budget each, until the budget is used up."
+        description="`equal`: every round has the same budget. `annealed`, as in AIM: if a round changes the "
+        "model no more than noise would, the later rounds have half the noise and four times the budget, "
+        "until the budget is used up."
     ),
 ]
 Score = Annotated[
     Literal["largest_error", "total_error"],
     Field(
-        description="What a round selects by. `largest_error`: that of a candidate's queries. "
-        "`total_error`, as in AIM: the sum of its absolute errors, less what the noise of measuring it would "
-        "add up to, times the number of its columns in each of the asked marginals."
+        description="How a round scores candidates. `largest_error`: the largest error of the candidate's "
+        "queries. `total_error`, as in AIM: the sum of its absolute errors minus the expected total noise of "
+        "measuring it, times a weight: its number of columns in common with each marginal of the workload, "
+        "summed over the workload."
     ),
 ]
 
@@ -36,13 +37,13 @@ class AdaptiveSpec(MechanismSpec):
     """Parameters of the Adaptive Measurements loop (Liu, Vietri, Wu 2021, algorithm 1)."""
 
     rounds: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    """Number of rounds of select, measure, update; the maximum where they are annealed. Where not
-    given: one per candidate, to a limit; where they are annealed, for a number of measurements per column."""
+    """Number of rounds of select, measure, update; the maximum if rounds are annealed. Default: at most one
+    per candidate, depending on the mechanism; if annealed, a fixed number of measurements per column."""
     schedule: Schedule = "equal"
     score: Score = "largest_error"
     per_round: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """Number of queries or marginals selected and measured in each round. Where not given: one, or
-    several where the candidates are single queries of a large class."""
+    """Number of queries or marginals selected and measured in each round. Default: one, or several if
+    the candidates are single queries of a large class."""
     selection_share: Annotated[float, Field(gt=0, lt=1)] = 0.25
     """The paper's alpha: how the budget of a round is split between selecting and measuring. The
     share of rho that goes to selecting is alpha^2 / (alpha^2 + (1 - alpha)^2)."""

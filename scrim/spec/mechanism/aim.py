@@ -7,7 +7,7 @@ from scrim.spec.mechanism.graphical import GraphicalSpec, MaxCells
 
 
 class Aim(GraphicalSpec):
-    """A graphical model that grows with the budget spent: little at first, more where it stops learning."""
+    """A graphical model fitted in rounds, which get more budget once the model stops improving."""
 
     paper: ClassVar[str] = "McKenna, Mullins, Sheldon, Miklau (2022), AIM, arXiv 2201.12677"
 
@@ -17,5 +17,5 @@ class Aim(GraphicalSpec):
     score: Score = "total_error"
     opening_share: OpeningShare = 0.25
     max_cells: MaxCells = 2**22
-    """Most cells that the tables of the model may have together. In each round as large a part of them
-    as will then be spent of the budget; a marginal that would need more is no candidate of the round."""
+    """Largest total number of cells of the model's tables. Each round may use the same share of them as
+    the share of the budget spent before it; a marginal that would need more is not a candidate."""

@@ -1,4 +1,4 @@
-"""The choice of a mechanism, left to what is known in public (synth/planning/choice.py)."""
+"""`auto`: the choice of a mechanism from public facts (synth/planning/choice.py)."""
 
 from typing import ClassVar, Literal
 
@@ -6,7 +6,7 @@ from scrim.spec.mechanism.base import NamedSpec
 
 
 class Auto(NamedSpec):
-    """Chooses a mechanism by what is declared and asked, never by the rows; the preview says why."""
+    """Chooses a mechanism from the schema and the request, never from the rows; the preview says why."""
 
     paper: ClassVar[str] = "Paper and parameters are those of the mechanism that is chosen"
     query_types: ClassVar[tuple[str, ...]] = (
@@ -23,4 +23,4 @@ class Auto(NamedSpec):
     name: Literal["auto"]
     """Always `auto`."""
     goal: Literal["mean_error", "max_error"] = "mean_error"
-    """Which error of the answers should be small. They differ where most cells drown in their noise."""
+    """The error of the answers to minimise. The choice differs if most cells are smaller than their noise."""

@@ -8,7 +8,7 @@ from scrim.spec.mechanism.game import BestResponseSpec, Drawn, GameRounds
 
 
 class Fem(BestResponseSpec):
-    """Records that answer, with perturbations, to all queries selected so far."""
+    """Each record is a perturbed best response to all queries selected so far."""
 
     paper: ClassVar[str] = (
         "Vietri et al. (2020), New Oracle-Efficient Algorithms; Liu, Vietri, Wu (2021), appendix B"
@@ -17,11 +17,11 @@ class Fem(BestResponseSpec):
     name: Literal["fem"]
     """Always `fem`."""
     rounds: GameRounds = None
-    """Number of rounds. Where not given: the more, the larger the budget, up to 100."""
+    """Number of rounds. Default: grows with the budget, up to 100."""
     per_round: Drawn = 1
     """Queries selected in each round."""
     samples: Annotated[int, Field(ge=1, le=1000)] = 10
-    """Records found in each round, each with a perturbation of its own (the paper's s)."""
+    """Records found in each round, each with its own perturbation (the paper's s)."""
     perturbation: Annotated[float, Field(gt=0, le=1e4)] = 1.0
-    """Mean of the exponential noise on each code, in units of one selected query. It belongs to the
-    search for records and has nothing to do with privacy."""
+    """Mean of the exponential noise on each code, in units of one selected query. It is part of the
+    search for records; privacy does not depend on it."""

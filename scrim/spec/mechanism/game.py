@@ -1,4 +1,4 @@
-"""The parameters that mechanisms share which play the release game."""
+"""Parameters of mechanisms that play the release game."""
 
 from typing import Annotated, ClassVar
 
@@ -17,5 +17,5 @@ class BestResponseSpec(MechanismSpec):
     query_types: ClassVar[tuple[str, ...]] = ("marginals", "ranges", "binary_tree", "prefixes")
 
     effort: Annotated[float, Field(gt=0, le=1000)] = 1.0
-    """Most work spent on finding one record, in the solver's own units (about a second each). They are
-    the same on every run, which seconds are not."""
+    """Limit of the work to find one record, in the solver's deterministic units (about a second each).
+    Unlike seconds, they give the same result on every run."""

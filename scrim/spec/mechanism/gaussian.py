@@ -16,5 +16,5 @@ class Gaussian(MechanismSpec):
     name: Literal["gaussian"]
     """Always `gaussian`."""
     consistent: bool = True
-    """Make overlapping marginals agree by generalised least squares, which also lowers the error.
+    """Make overlapping marginals consistent by generalised least squares, which also reduces the error.
     Otherwise the answers are the raw measurements."""

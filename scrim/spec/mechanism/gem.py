@@ -6,7 +6,7 @@ from scrim.spec.mechanism.mixture import GenerativeSpec
 
 
 class Gem(GenerativeSpec):
-    """A generator network, trained in rounds on the queries it answers worst."""
+    """A generator network, trained in rounds on the queries that it answers worst."""
 
     paper: ClassVar[str] = "Liu, Vietri, Wu (2021), section 2.2 and appendix D (GEM)"
 

@@ -7,7 +7,7 @@ from scrim.spec.mechanism.mixture import NetworkSpec, Rate, Steps
 
 
 class GemPlus(AdaptiveSpec, NetworkSpec):
-    """A generator network that spends as AIM does: little at first, more where it stops learning."""
+    """A generator network trained in rounds, which get more budget once the model stops improving (AIM)."""
 
     paper: ClassVar[str] = (
         "GEM+ (2025), arXiv 2511.09672: the network of Liu, Vietri, Wu (2021), with the selection and "

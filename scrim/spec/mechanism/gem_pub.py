@@ -7,7 +7,7 @@ from scrim.spec.mechanism.public import PublicDataSpec
 
 
 class GemPub(PublicDataSpec, GenerativeSpec):
-    """A generator network that learns public data first; they may lack columns."""
+    """A generator network that is first trained on public data, which may lack columns."""
 
     paper: ClassVar[str] = "Liu, Vietri, Wu (2021), appendix E (GEM-Pub)"
     needs_public_columns: ClassVar[bool] = False
@@ -15,5 +15,5 @@ class GemPub(PublicDataSpec, GenerativeSpec):
     name: Literal["gem_pub"]
     """Always `gem_pub`."""
     pretraining_steps: Steps = 800
-    """Upper bound on the optimiser's steps on the public data: as many on what may be measured, and
-    then on what is asked."""
+    """Upper bound on the optimiser's steps on the public data, once for the queries that may be measured
+    and once for the workload."""

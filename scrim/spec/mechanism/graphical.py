@@ -1,4 +1,4 @@
-"""The parameters that mechanisms share which fit an exact graphical model."""
+"""Parameters of mechanisms that fit an exact graphical model."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ class GraphicalSpec(AdaptiveSpec):
 
     opening_share: OpeningShare = 0.1
     max_cells: MaxCells = 2**22
-    """Most cells that the tables of the model may have together. A marginal that would need more is
-    no candidate."""
+    """Largest total number of cells of the model's tables. A marginal that would need more is not a
+    candidate."""
     steps: Steps = 200
     """Upper bound on the optimiser's steps in each round."""

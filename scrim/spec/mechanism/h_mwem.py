@@ -7,7 +7,7 @@ from scrim.spec.mechanism.weights import MultiplicativeWeightsSpec
 
 
 class HierarchicalMwem(MultiplicativeWeightsSpec):
-    """Multiplicative weights over every kind of group: its columns, and who is in it."""
+    """Multiplicative weights over all kinds of groups: a group's columns and its individuals."""
 
     paper: ClassVar[str] = f"{PAPER}, algorithm 1 (MWEM)"
     two_level: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""The parameters that mechanisms share whose model is a mixture of product distributions."""
+"""Parameters of mechanisms whose model is a mixture of product distributions."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -19,8 +19,8 @@ class MixtureSpec(MechanismSpec):
     components: Annotated[int, Field(ge=1, le=100_000)] = 1000
     """Number of product distributions in the mixture."""
     steps: Steps = 1200
-    """Upper bound on the optimiser's steps (in each round, where there are rounds); it stops earlier
-    when the fit is as close as the noise."""
+    """Upper bound on the optimiser's steps (per round, if there are rounds); it stops earlier when the
+    fit is within the noise."""
     learning_rate: Rate = 0.1
     """Step size of the optimiser (Adam)."""
 
@@ -38,7 +38,7 @@ class OneShotMixtureSpec(MixtureSpec):
     """A mixture fitted once, to marginals that are measured once."""
 
     one_way_share: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    """Share of the budget for one-way marginals, where larger ones are measured as well."""
+    """Share of the budget for one-way marginals, if larger ones are measured as well."""
 
 
 class GenerativeSpec(AdaptiveSpec, NetworkSpec):
@@ -50,8 +50,9 @@ class GenerativeSpec(AdaptiveSpec, NetworkSpec):
     learning_rate: Rate = 0.003
     """Step size of the optimiser (Adam)."""
     loss: Literal["squared", "absolute"] = "squared"
-    """`squared`: residuals in units of their noise, beyond one standard deviation. `absolute`: the
-    paper's loss and stopping threshold, half of a moving average of the noisy largest errors."""
+    """`squared`: squared residuals in units of their noise, in excess of one standard deviation.
+    `absolute`: the paper's loss and stopping threshold, half of a moving average of the noisy largest
+    errors."""
     average: bool = False
     """Release the moving average of the weights over the second half of the rounds (the paper's EMA)
     instead of the last weights."""

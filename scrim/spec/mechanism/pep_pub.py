@@ -7,7 +7,7 @@ from scrim.spec.mechanism.weights import EntropyProjectionSpec
 
 
 class PepPub(PublicDataSpec, EntropyProjectionSpec):
-    """Entropy projection on the rows of a public dataset, starting from its distribution."""
+    """Entropy projection over the rows of a public dataset, starting from its distribution."""
 
     paper: ClassVar[str] = "Liu, Vietri, Wu (2021), appendix E"
 

@@ -6,7 +6,7 @@ from scrim.spec.mechanism.graphical import GraphicalSpec
 
 
 class PgmEm(GraphicalSpec):
-    """The maximum-entropy graphical model, fitted in rounds to the queries it answers worst."""
+    """The maximum-entropy graphical model, fitted in rounds to the queries that it answers worst."""
 
     paper: ClassVar[str] = (
         "McKenna, Sheldon, Miklau (2019); Liu, Tang, Vietri, Wu (2023), section 5.3 (PGM+EM)"

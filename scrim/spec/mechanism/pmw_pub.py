@@ -7,7 +7,7 @@ from scrim.spec.mechanism.weights import MultiplicativeWeightsSpec
 
 
 class PmwPub(PublicDataSpec, MultiplicativeWeightsSpec):
-    """Multiplicative weights on the rows of a public dataset, starting from its distribution."""
+    """Multiplicative weights over the rows of a public dataset, starting from its distribution."""
 
     paper: ClassVar[str] = (
         "Liu et al. (2021), Leveraging Public Data for Practical Private Query Release"

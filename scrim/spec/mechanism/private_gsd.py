@@ -8,7 +8,7 @@ from scrim.spec.mechanism.rows import RowsSpec, SearchedRows
 
 
 class PrivateGsd(RowsSpec):
-    """A genetic search for rows whose counts are near the measured ones."""
+    """A genetic search for rows whose counts are close to the measured ones."""
 
     paper: ClassVar[str] = (
         "Liu, Tang, Vietri, Wu (2023), section 4, algorithms 1 and 2 (Private-GSD)"
@@ -17,17 +17,17 @@ class PrivateGsd(RowsSpec):
     name: Literal["private_gsd"]
     """Always `private_gsd`."""
     mode: Literal["adaptive", "one_shot"] | None = None
-    """Whether to measure round by round where the rows are worst, or everything once. Where not given:
-    once, unless there are single queries among the candidates, of which most are not worth it."""
+    """Whether to measure in rounds what the rows answer worst, or everything once. Default: once, unless
+    the candidates include single queries, most of which are not worth measuring."""
     rows: SearchedRows = 2000
-    """How many rows the search evolves (the paper's N'). A release of another number repeats them
+    """Number of rows of the search (the paper's N'). A release with another number of rows repeats them
     evenly."""
     mutations: Annotated[int, Field(ge=1, le=10_000)] = 50
     """Candidates of a generation in which one cell gets a random value (P_mut)."""
     crossovers: Annotated[int, Field(ge=0, le=10_000)] = 50
     """Candidates of a generation in which one cell gets the value of another row (P_cross)."""
     elites: Annotated[int, Field(ge=1, le=100)] = 2
-    """How many of the best tables survive a generation (E)."""
+    """Number of the best tables that survive a generation (E)."""
     generations: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
-    """Upper bound on the generations (in each round, where there are rounds); the search stops
-    earlier when it no longer improves."""
+    """Upper bound on the generations (per round, if there are rounds); the search stops earlier when it
+    no longer improves."""

@@ -10,7 +10,7 @@ from scrim.spec.mechanism.mixture import MixtureSpec, Steps
 
 
 class QueryGan(AdaptiveSpec, MixtureSpec):
-    """Generators that learn from critics alone, and whose mixture is released."""
+    """Generators that are trained only on critics; their mixture is released."""
 
     paper: ClassVar[str] = (
         "a thesis on QueryGAN, algorithm 3; critics drawn as in Gaboardi et al. (2014), since the "
@@ -21,9 +21,9 @@ class QueryGan(AdaptiveSpec, MixtureSpec):
     """Always `query_gan`."""
     critic: Literal["drawn", "measured"] = "drawn"
     """`drawn`: queries and negations, drawn where the mixture of all generators so far is wrong.
-    `measured`: what it answers worst is selected and measured, as adaptive mechanisms do."""
+    `measured`: the queries that it answers worst are selected and measured, as in adaptive mechanisms."""
     per_round: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """Critics of each round. Where not given: five if they are drawn, one if they are measured."""
+    """Number of critics in each round. Default: five if they are drawn, one if they are measured."""
     rate: LearningRate = 2.0
     """The critics' learning rate (eta) for which the number of rounds is chosen, if they are drawn."""
     opening_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
@@ -31,7 +31,7 @@ class QueryGan(AdaptiveSpec, MixtureSpec):
     components: Annotated[int, Field(ge=1, le=100_000)] = 200
     """Number of product distributions in each generator."""
     steps: Steps = 10
-    """Steps of gradient descent in each round. Against measured critics every step is a turn."""
+    """Steps of gradient descent in each round. With measured critics, every step adds a generator."""
     learning_rate: Annotated[float, Field(gt=0, le=10_000)] = 20.0
     """Step size, for the logits of each component."""
 

@@ -7,7 +7,7 @@ from scrim.spec.mechanism.mixture import MixtureSpec, Rate, Steps
 
 
 class Rap(AdaptiveSpec, MixtureSpec):
-    """The original relaxed adaptive projection: rows of numbers that need not add up."""
+    """The original relaxed adaptive projection: the numbers of a row need not sum to one."""
 
     paper: ClassVar[str] = "Aydore et al. (2021); Liu, Vietri, Wu (2021), appendix B.2 (RAP)"
 

@@ -9,7 +9,7 @@ from scrim.spec.mechanism.rows import RowsSpec, SearchedRows
 
 
 class RapPlusPlus(RowsSpec):
-    """Rows moved by gradients, through thresholds that are soft at first and harden."""
+    """Rows moved by gradients through soft thresholds that harden step by step."""
 
     paper: ClassVar[str] = (
         "Vietri et al. (2022); Liu, Tang, Vietri, Wu (2023), appendix B.3, algorithm 3 (RAP++)"
@@ -18,7 +18,7 @@ class RapPlusPlus(RowsSpec):
     name: Literal["rap_plus_plus"]
     """Always `rap_plus_plus`."""
     rows: SearchedRows = 1000
-    """How many rows are moved (the paper's N')."""
+    """Number of relaxed rows (the paper's N')."""
     steps: Steps = 100
     """Upper bound on the optimiser's steps at each temperature of a round."""
     learning_rate: Rate = 0.005

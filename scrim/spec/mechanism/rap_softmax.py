@@ -7,7 +7,7 @@ from scrim.spec.mechanism.mixture import MixtureSpec, Rate, Steps
 
 
 class RapSoftmax(AdaptiveSpec, MixtureSpec):
-    """Relaxed projection with softmax, fitted in rounds to the queries it answers worst."""
+    """Relaxed projection with softmax, fitted in rounds to the queries that it answers worst."""
 
     paper: ClassVar[str] = "Liu, Vietri, Wu (2021), appendix B.2 (RAP-softmax)"
 

@@ -1,4 +1,4 @@
-"""The parameters that mechanisms share whose model is a table of rows in the declared types."""
+"""Parameters of mechanisms whose model is a table of rows in the declared types."""
 
 from typing import Annotated, ClassVar
 

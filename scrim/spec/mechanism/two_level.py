@@ -1,4 +1,4 @@
-"""The parameters that mechanisms for groups of individuals share (Liu, Wu 2022)."""
+"""Parameters of mechanisms for groups of individuals (Liu, Wu 2022)."""
 
 from typing import Annotated
 

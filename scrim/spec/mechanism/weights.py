@@ -1,4 +1,4 @@
-"""The parameters that mechanisms share which reweight a distribution."""
+"""Parameters of mechanisms that reweight a distribution."""
 
 from typing import Annotated, Literal
 
@@ -11,9 +11,9 @@ class MultiplicativeWeightsSpec(AdaptiveSpec):
     """Parameters shared by all mechanisms with multiplicative weights."""
 
     past_measurements: bool = True
-    """Update with all measurements so far in every round, not with the newest alone."""
+    """Update with all measurements so far in every round, not only with the newest."""
     passes: Annotated[int, Field(ge=1, le=10_000)] = 40
-    """How often a round goes over its measurements."""
+    """Upper bound on the passes over the measurements in one round."""
     output: Literal["last", "average"] = "last"
     """Release the last distribution, or the average over all rounds."""
 
@@ -25,4 +25,4 @@ class EntropyProjectionSpec(AdaptiveSpec):
     """Upper bound on the sweeps over the measurements in one round (the paper's T_max)."""
     tolerance: Annotated[float, Field(ge=0, le=100)] = 2.0
     """The paper's gamma, as a multiple of each measurement's noise scale: answers this close to the
-    measurement are left alone."""
+    measurement are not updated."""

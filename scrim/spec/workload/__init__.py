@@ -1,6 +1,6 @@
-"""What is asked of the data: items that stand for blocks of counting queries.
+"""Workloads: items that expand to blocks of counting queries.
 
-To add a query class, write its item and its block here, and what they mean in synth/queries.
+To add a query class, write its item and its block here, and its implementation in synth/queries.
 """
 
 from collections.abc import Iterable
@@ -62,7 +62,7 @@ def _refuse_many_named(items: list[WorkloadItem]) -> list[WorkloadItem]:
     named = sum(len(item.queries or ()) for item in items if isinstance(item, Ranges))
     if named > MAX_NAMED:
         raise ValueError(
-            f"the items name {named:,} queries together, more than {MAX_NAMED:,}; name fewer, or ask for "
+            f"the items name {named:,} queries in total, more than {MAX_NAMED:,}; name fewer, or ask for "
             "random ones"
         )
     return items
@@ -71,11 +71,11 @@ def _refuse_many_named(items: list[WorkloadItem]) -> list[WorkloadItem]:
 Workload = Annotated[
     list[WorkloadItem], Field(min_length=1, max_length=100), AfterValidator(_refuse_many_named)
 ]
-"""What is asked: items whose queries are answered together."""
+"""The queries of a release: items that are answered together."""
 
 
 def expand(items: Iterable[WorkloadItem], schema: Schema) -> Blocks:
-    """The blocks of a workload, each once, in order; SpecError where they are too many."""
+    """The blocks of a workload, each once, in order; raises SpecError if there are too many."""
     expanded: list[list[Block]] = []
     for item in items:
         expanded.append(item.expand(schema))

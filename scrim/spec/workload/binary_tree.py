@@ -1,8 +1,8 @@
-"""Binary trees: ever finer intervals of numbers, crossed with categories.
+"""Binary trees: intervals of numbers at several levels, each twice as fine, crossed with categories.
 
-Paper: Liu, Tang, Vietri, Wu (2023), section 5.2. Intervals are half-open, the last one closed (closed
-ones, as in the paper, would double the sensitivity). Every level is a partition of its own, and has a
-cell for missing values where a column may miss them.
+Paper: Liu, Tang, Vietri, Wu (2023), section 5.2. Intervals are half-open; the last one is closed (closed
+ones, as in the paper, would double the sensitivity). Every level is a partition, with a cell for missing
+values if the column is nullable.
 """
 
 import math
@@ -30,17 +30,17 @@ from scrim.spec.workload.marginals import MAX_BLOCKS, MAX_ORDER, ColumnSets, in_
 
 MAX_LEVELS = 16
 CELLS_OF_A_TABLE = 2
-"""At least: every table has a numeric column, and that has two intervals or more."""
+"""Smallest number of cells: every table has a numeric column with at least two intervals."""
 
 
 @dataclass(frozen=True)
 class TreeBlock(Block):
-    """The cross tables of some columns, the numeric ones at every combination of levels."""
+    """The cross tables of some columns, for every combination of levels of the numeric ones."""
 
     levels: int
 
     def size(self, schema: Schema) -> int:
-        """Number of cells of all tables, without listing these: there may be far too many."""
+        """Total number of cells of all tables, without listing the tables: there may be too many."""
         axes = [self._axis(schema.attribute(name)) for name in self.attributes]
         return math.prod(sum(size for _, size in axis) for axis in axes)
 
@@ -60,11 +60,11 @@ class TreeBlock(Block):
         return [dict(table) for table in product(*axes)]
 
     def aligned_parts(self) -> Iterable[Block]:
-        """Each column alone: other columns do not change how it is cut."""
+        """Each column alone: its intervals do not depend on other columns."""
         return [TreeBlock((name,), self.levels) for name in self.attributes]
 
     def unaligned(self, schema: Schema) -> str | None:
-        """The first column whose bins are not parts of the finest intervals."""
+        """Why models of discrete cells cannot answer it: a column's bins do not match the intervals."""
         for name in self.attributes:
             column = schema.attribute(name)
             if not isinstance(column, CategoricalColumn) and not self._is_refined_by_bins(column):
@@ -87,14 +87,14 @@ class TreeBlock(Block):
         return f"bins with count {2**self.levels}, or a multiple of it"
 
     def _intervals(self, column: IntegerColumn | RealColumn) -> int:
-        """How many of the finest intervals hold a number."""
+        """The number of finest intervals that contain a number."""
         intervals: int = 2**self.levels
         if isinstance(column, IntegerColumn):
             return min(intervals, column.upper - column.lower + 1)
         return intervals
 
     def _axis(self, column: Attribute) -> list[tuple[str, int]]:
-        """The names and sizes of the ways in which a column is read."""
+        """The names and sizes of a column's readings."""
         if isinstance(column, CategoricalColumn):
             return [(column.name, column.size)]
         return [
@@ -104,23 +104,23 @@ class TreeBlock(Block):
 
 
 def at_level(column: IntegerColumn | RealColumn, level: int) -> IntegerColumn | RealColumn:
-    """The column with 2^level intervals of equal width as its bins. Each level halves the one before.
+    """The column with 2^level intervals of equal width as its bins. Each level halves the previous one.
 
-    There may be fewer whole numbers than intervals, some of which are empty then.
+    If there are fewer integers than intervals, some intervals are empty.
     """
     return column.model_copy(update={"bins": Bins(count=2**level)})
 
 
 def level_name(column: str, level: int) -> str:
-    """The name of a numeric column as it is read at a level of a tree: one that no column may have."""
+    """The name of a numeric column's reading at a level of a tree; no column can have this name."""
     return f"{column}\x1f{2**level}"
 
 
 class BinaryTree(Spec):
     """Binary trees over numbers: intervals of a half, a quarter, an eighth of the declared range.
 
-    Every combination of one categorical column and k - 1 numeric ones (k numeric ones where the
-    schema has no categorical column), or named columns (`attributes`).
+    Every combination of one categorical column and k - 1 numeric ones (k numeric ones if the schema has
+    no categorical column), or named columns (`attributes`).
     """
 
     type: Literal["binary_tree"]
@@ -128,7 +128,7 @@ class BinaryTree(Spec):
     k: Annotated[int, Field(ge=1, le=MAX_ORDER)] | None = None
     """Number of columns in each tree; with 1, each numeric column alone."""
     levels: Annotated[int, Field(ge=1, le=MAX_LEVELS)] = 5
-    """How often the range is halved; level j has 2^j intervals."""
+    """Number of times the range is halved; level j has 2^j intervals."""
     attributes: ColumnSets | None = None
     """The columns of each tree, by name; at least one of them numeric."""
 
@@ -150,8 +150,8 @@ class BinaryTree(Spec):
         for tree in trees:
             if not numeric.intersection(tree):
                 raise SpecError(
-                    f"a binary tree needs a numeric column, and ({', '.join(tree)}) has none; ask "
-                    "for a marginal of these"
+                    f"a binary tree needs a numeric column, but ({', '.join(tree)}) has none; ask "
+                    "for a marginal of these columns"
                 )
         return [TreeBlock(tree, self.levels) for tree in trees]
 
@@ -169,7 +169,7 @@ class BinaryTree(Spec):
         trees = len(crossed) * math.comb(len(numbers), wanted)
         if trees > MAX_BLOCKS:
             raise SpecError(
-                f"these are {trees} trees, more than {MAX_BLOCKS}; name some of them in attributes"
+                f"there are {trees} trees, more than {MAX_BLOCKS}; name some of them in attributes"
             )
         return [
             [*category, *some] for category in crossed for some in combinations(numbers, wanted)

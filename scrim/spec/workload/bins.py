@@ -1,4 +1,4 @@
-"""Which bins of a column an interval consists of, for models that know numbers only by their bins."""
+"""The bins that make up an interval of a column, for models with binned numbers."""
 
 from bisect import bisect_left
 from math import ceil
@@ -7,7 +7,7 @@ from scrim.spec.schema import IntegerColumn, RealColumn
 
 
 class BinStarts:
-    """Where the bins of a numeric column start."""
+    """The start of each bin of a numeric column."""
 
     def __init__(self, column: IntegerColumn | RealColumn) -> None:
         self._starts = column.edges[:-1]
@@ -15,13 +15,13 @@ class BinStarts:
         self._is_whole = isinstance(column, IntegerColumn)
 
     def span(self, low: float, high: float) -> tuple[int, int] | None:
-        """The first bin in [low, high), and the one after the last; None where an end cuts a bin.
+        """The first bin in [low, high), and the one after the last; None if an end is inside a bin.
 
-        An interval that ends at the column's upper bound holds it.
+        An interval that ends at the column's upper bound includes it.
         """
         is_closed = high == self._upper
         if self._is_whole:
-            # A whole number is below an end exactly if it is below the next whole number.
+            # An integer is below an end exactly if it is below the end rounded up.
             low, high = ceil(low), ceil(high)
         if high <= low and not is_closed:
             return 0, 0
@@ -35,15 +35,15 @@ class BinStarts:
 
 
 def has_bin_for_each_number(column: IntegerColumn | RealColumn) -> bool:
-    """Whether every interval consists of bins, wherever it ends."""
+    """Whether every number has its own bin, so that any interval consists of bins."""
     if column.bins is None or not isinstance(column, IntegerColumn):
         return False
     return column.size - column.nullable == column.upper - column.lower + 1
 
 
 def cut_bins(column: IntegerColumn | RealColumn) -> str:
-    """What to say of a column whose intervals do not consist of its bins."""
+    """The message about a column whose intervals do not consist of its bins."""
     return (
-        f"an interval of column {column.name!r} does not consist of bins of it; declare bins with an "
+        f"an interval of column {column.name!r} ends inside one of its bins; declare bins with an "
         "edge wherever an interval ends, or use a mechanism that needs no bins"
     )

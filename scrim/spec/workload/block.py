@@ -1,4 +1,4 @@
-"""What a workload item stands for: blocks of counting queries, described without any numpy."""
+"""Blocks of counting queries, to which workload items expand; described without numpy."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -12,16 +12,16 @@ from scrim.spec.sensitivity import Sensitivity
 
 @dataclass(frozen=True)
 class Block(ABC):
-    """Counting queries about some columns that belong together."""
+    """Counting queries that belong together."""
 
     needs_bins: ClassVar[bool] = False
     """Whether numeric columns are read as their bins."""
     is_whole: ClassVar[bool] = True
-    """Whether adaptive mechanisms select and measure it as one, since all of it costs little more
-    than one of its queries; otherwise they do so query by query."""
+    """Whether adaptive mechanisms select and measure it as a whole, because that costs little more than
+    one of its queries; otherwise they select and measure single queries."""
 
     attributes: tuple[str, ...]
-    """The columns that some query reads, in the schema's order."""
+    """The columns that the queries read, in the schema's order."""
 
     @abstractmethod
     def size(self, schema: Schema) -> int:
@@ -29,10 +29,10 @@ class Block(ABC):
 
     @abstractmethod
     def sensitivity(self, schema: Schema, protection: Protection) -> Sensitivity:
-        """How far one privacy unit can move its counts."""
+        """How much one privacy unit can change its counts."""
 
     def tables(self, schema: Schema) -> list[Mapping[str, int]]:
-        """The cross tables that it consists of, if it does: the size of each axis by name."""
+        """The cross tables that it consists of, if any: the size of each axis by name."""
         return []
 
     def table_count(self, schema: Schema) -> int:
@@ -44,5 +44,5 @@ class Block(ABC):
         return [self]
 
     def unaligned(self, schema: Schema) -> str | None:
-        """Why models of discrete cells cannot answer it and how to help, or None if they can."""
+        """Why models of discrete cells cannot answer it, and the fix; None if they can."""
         return None

@@ -1,4 +1,4 @@
-"""All blocks of a workload together, within bounds that keep planning fast."""
+"""All blocks of a workload, within limits that keep planning fast."""
 
 import math
 from collections import Counter
@@ -13,14 +13,14 @@ from scrim.spec.workload.block import Block
 from scrim.spec.workload.marginals import MAX_BLOCKS, MarginalBlock
 
 MAX_COMBINATIONS = 100_000
-"""Most pairs of columns in the tables of a workload, counted table by table; also most sets of one
-higher order that a mechanism considers."""
+"""Largest number of pairs of columns in the tables of a workload, counted table by table; also the largest
+number of sets of one higher order that a mechanism considers."""
 MAX_TABLES = 100_000
-"""Most cross tables that all blocks consist of."""
+"""Largest total number of cross tables of all blocks."""
 
 
 class Blocks(list[Block]):
-    """The blocks of a workload. What follows from them alone is computed once, for all mechanisms."""
+    """The blocks of a workload. Values that depend only on them are computed once for all mechanisms."""
 
     def __init__(self, items: Iterable[list[Block]], schema: Schema) -> None:
         """List the blocks of all items, each block once."""
@@ -36,17 +36,17 @@ class Blocks(list[Block]):
 
     @cached_property
     def marginals(self) -> list[MarginalBlock]:
-        """Those that are marginals."""
+        """The blocks that are marginals."""
         return [block for block in self if isinstance(block, MarginalBlock)]
 
     @cached_property
     def others(self) -> list[Block]:
-        """Those that are not."""
+        """The blocks that are not marginals."""
         return [block for block in self if not isinstance(block, MarginalBlock)]
 
     @cached_property
     def unbinned(self) -> str | None:
-        """Which column lacks the bins that some query needs, if one does."""
+        """A message about a column without the bins that a query needs, or None."""
         for block in self:
             for name in block.attributes:
                 if block.needs_bins and name not in self._schema.sizes:
@@ -55,7 +55,7 @@ class Blocks(list[Block]):
 
     @cached_property
     def unaligned(self) -> str | None:
-        """Why models of discrete cells cannot answer some query, if they cannot."""
+        """Why models of discrete cells cannot answer some query; None if they can."""
         parts = dict.fromkeys(part for block in self for part in block.aligned_parts())
         problems = (part.unaligned(self._schema) for part in parts)
         return next((problem for problem in problems if problem is not None), None)
@@ -63,7 +63,7 @@ class Blocks(list[Block]):
     def below(self, order: int) -> "Below":
         """All marginals of order one and of the given order that some marginal contains.
 
-        None at all where these are too many to be listed.
+        Empty if there are too many to list.
         """
         if order not in self._below:
             listed = sum(times * math.comb(k, order) for k, times in self._orders.items())
@@ -73,7 +73,7 @@ class Blocks(list[Block]):
 
     @cached_property
     def _orders(self) -> Counter[int]:
-        """How many marginals there are of each order."""
+        """The number of marginals of each order."""
         return Counter(len(block.attributes) for block in self.marginals)
 
     def _list_below(self, order: int) -> list[tuple[str, ...]]:
@@ -85,7 +85,7 @@ class Blocks(list[Block]):
 
 @dataclass(frozen=True)
 class Below:
-    """Marginals that some marginals contain, by their columns: most are counted and never measured."""
+    """Marginals contained in a workload's marginals, as column names: most are only counted, not measured."""
 
     names: list[tuple[str, ...]]
     schema: Schema
@@ -97,13 +97,13 @@ class Below:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """The number of cells of each."""
+        """The number of cells of each marginal."""
         size_of = self.schema.sizes.__getitem__
         return [math.prod(map(size_of, names)) for names in self.names]
 
     @cached_property
     def queries(self) -> int:
-        """The number of cells of all."""
+        """The total number of cells."""
         return sum(self.sizes)
 
 

@@ -1,4 +1,4 @@
-"""Conjunctions of conditions on single columns: what ranges and prefixes consist of."""
+"""Conjunctions of conditions on single columns, which make up ranges and prefixes."""
 
 import random
 from abc import abstractmethod
@@ -13,12 +13,12 @@ from scrim.spec.workload.block import Block
 
 MAX_PREDICATES = 1_000_000
 MISSING_SHARE = 0.1
-"""How often a random condition on a column that may miss values asks for a missing one."""
+"""Share of random conditions on a nullable numeric column that ask for missing values."""
 
 
 @dataclass(frozen=True, slots=True)
 class HasCode:
-    """A category, by its code; missing is a code of its own."""
+    """A category, by its code; missing has its own code."""
 
     column: str
     code: int
@@ -26,7 +26,7 @@ class HasCode:
 
 @dataclass(frozen=True, slots=True)
 class InInterval:
-    """A number in [low, high), or in [low, high] where high is the column's upper bound."""
+    """A number in [low, high), or in [low, high] if high is the column's upper bound."""
 
     column: str
     low: float
@@ -51,7 +51,7 @@ class PredicateBlock(Block):
     is_whole: ClassVar[bool] = False
 
     name: str
-    """Tells blocks apart: it follows from everything that decides the queries."""
+    """Identifies the block: it includes everything that determines the queries."""
     count: int
 
     def size(self, schema: Schema) -> int:
@@ -59,12 +59,12 @@ class PredicateBlock(Block):
         return self.count
 
     def sensitivity(self, schema: Schema, protection: Protection) -> Sensitivity:
-        """One for each predicate."""
+        """The sensitivity: a row may satisfy all predicates."""
         return of_predicates(self.count, protection)
 
 
 class ConjunctionSource:
-    """Anything that can list its conjunctions."""
+    """An item that lists its conjunctions."""
 
     @abstractmethod
     def conjunctions(self, schema: Schema) -> Sequence[Conjunction]:
@@ -72,23 +72,23 @@ class ConjunctionSource:
 
     @abstractmethod
     def unaligned(self, schema: Schema) -> str | None:
-        """Why some interval may not consist of bins, found out without listing random ones."""
+        """Why some interval may not consist of bins, without listing random intervals; None if all do."""
 
 
 @dataclass(frozen=True)
 class ConjunctionBlock(PredicateBlock):
-    """Conjunctions, which are listed only when they are needed: there may be very many."""
+    """Conjunctions, listed only when needed, because there may be many."""
 
     item: ConjunctionSource = field(compare=False)
 
     def unaligned(self, schema: Schema) -> str | None:
-        """Intervals must consist of bins."""
+        """Why some interval does not consist of bins; None if all do."""
         return self.item.unaligned(schema)
 
 
 def code_draws(column: CategoricalColumn) -> Callable[[random.Random], HasCode]:
-    """Draws a category, or missing, each as likely as the others."""
-    size = column.size  # counted once: there may be many categories, and many draws
+    """Return a function that draws a category, or missing, uniformly."""
+    size = column.size  # computed once: there may be many categories and many draws
     return lambda rng: HasCode(column.name, int(rng.random() * size))
 
 
@@ -98,17 +98,17 @@ def asks_for_missing(column: Attribute, rng: random.Random) -> bool:
 
 
 def choose(names: Sequence[str], count: int, rng: random.Random) -> list[str]:
-    """Draw distinct names. Only `random()` keeps its sequence in every version of Python."""
+    """Draw distinct names. Only `random()` has the same sequence in every version of Python."""
     left = list(names)
     return [left.pop(int(rng.random() * len(left))) for _ in range(count)]
 
 
 def numeric_columns(schema: Schema) -> dict[str, IntegerColumn | RealColumn]:
-    """The columns that conditions on numbers can be about."""
+    """The numeric columns by name."""
     return {c.name: c for c in schema.attributes if not isinstance(c, CategoricalColumn)}
 
 
 def columns_of(conjunctions: Sequence[Conjunction], schema: Schema) -> tuple[str, ...]:
-    """Every column that some condition is about, in the schema's order."""
+    """All columns with a condition, in the schema's order."""
     used = {condition.column for conjunction in conjunctions for condition in conjunction}
     return tuple(column.name for column in schema.attributes if column.name in used)

@@ -1,4 +1,4 @@
-"""Random halfspaces: rows on one side of a plane through categories and numbers.
+"""Random halfspaces: rows on one side of a hyperplane over categories and numbers.
 
 Paper: Liu, Tang, Vietri, Wu (2023), definition 2.4 and section 5.2: theta ~ N(0, 1/d) for every
 coordinate of the one-hot encoding, threshold ~ N(0, 1), numbers scaled to [0, 1].
@@ -19,26 +19,26 @@ MAX_WEIGHTS = 1_000_000_000
 
 
 def coordinates(column: Attribute) -> int:
-    """How many coordinates a row has of a column: one-hot, or a place and whether it is missing."""
+    """The number of coordinates of a column: one-hot, or a place and whether it is missing."""
     return column.size if isinstance(column, CategoricalColumn) else 2
 
 
 @dataclass(frozen=True)
 class HalfspaceBlock(PredicateBlock):
-    """Halfspaces, which are drawn only when they are needed: there may be very many."""
+    """Halfspaces, drawn only when needed, because there may be many."""
 
     item: "Halfspaces" = field(compare=False)
 
     def unaligned(self, schema: Schema) -> str | None:
-        """No bin lies on one side of every plane."""
-        return "halfspaces are about numbers, not bins; use a mechanism that needs no bins"
+        """Why models of discrete cells cannot answer them: hyperplanes cut through bins."""
+        return "halfspaces use numbers, not bins; use a mechanism that needs no bins"
 
 
 class Halfspaces(Spec):
     """Random halfspaces over all columns.
 
-    A category counts as a coordinate that is 1 for its rows, a number as its place between the
-    declared bounds, a missing number as a coordinate of its own.
+    Each category is a coordinate that is 1 for its rows. A number is a coordinate from 0 to 1, its place
+    between the declared bounds. Missing numbers have their own coordinate.
     """
 
     type: Literal["halfspaces"]

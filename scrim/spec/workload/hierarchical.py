@@ -1,9 +1,9 @@
-"""Queries about groups of individuals: how many groups, or individuals, fulfil a conjunction.
+"""Queries about groups of individuals: the number of groups, or of individuals, that satisfy a conjunction.
 
-A group fulfils conditions on its own columns and, with conditions on individuals, contains one
-individual that fulfils all of them. An individual fulfils conditions on its own columns and on those
-of its group. All combinations of values of some columns make one table, counted at one of the two
-levels. How far a unit moves it is in docs/privacy.md, section 3.
+A group satisfies a conjunction if its own columns meet their conditions and, if there are conditions on
+individuals, one of its individuals meets all of those. An individual satisfies it if its own columns and
+those of its group meet their conditions. All combinations of values of some columns form one table,
+counted at one of the two levels. Its sensitivity is in docs/privacy.md, section 3.
 """
 
 import math
@@ -34,7 +34,7 @@ Level = Literal["group", "individual"]
 
 @dataclass(frozen=True)
 class HierarchicalBlock(Block):
-    """Every combination of values of some columns, counted in groups or in individuals.
+    """Counts of groups or of individuals for every combination of values of some columns.
 
     Without columns it is one query: the number of groups, or of individuals.
     """
@@ -42,14 +42,14 @@ class HierarchicalBlock(Block):
     needs_bins: ClassVar[bool] = True
 
     level: Level
-    """What is counted."""
+    """Whether groups or individuals are counted."""
 
     def size(self, schema: Schema) -> int:
         """Number of combinations."""
         return math.prod(schema.sizes[name] for name in self.attributes)
 
     def sensitivity(self, schema: Schema, protection: Protection) -> Sensitivity:
-        """By the rows of docs/privacy.md, section 3: who is protected, and what is counted."""
+        """The sensitivity by unit and level, as in the table of docs/privacy.md, section 3."""
         linked = as_linked(schema)
         cells = self.size(schema)
         own = [name for name in self.attributes if name not in set(linked.group_attributes)]
@@ -63,14 +63,14 @@ class HierarchicalBlock(Block):
 
 @dataclass(frozen=True)
 class GroupSizesBlock(Block):
-    """How many groups have one individual, two, and so on."""
+    """The number of groups with one individual, two, and so on."""
 
     def size(self, schema: Schema) -> int:
         """One query for each size."""
         return as_linked(schema).max_group_size
 
     def sensitivity(self, schema: Schema, protection: Protection) -> Sensitivity:
-        """A group has one size; somebody who joins it takes it from one size to the next."""
+        """The sensitivity: a group has one size, and a person who joins it increases the size by one."""
         linked = as_linked(schema)
         if protection.unit == "household":
             return _groups_moved_by_a_household(linked.max_group_size, 1, linked, protection)
@@ -86,11 +86,11 @@ NUMBER_OF_INDIVIDUALS = HierarchicalBlock((), "individual")
 def _groups_moved_by_a_household(
     cells: int, kinds: int, schema: LinkedSchema, protection: Protection
 ) -> Sensitivity:
-    """A group is in one cell for each kind of individual that it contains, and in each once."""
+    """A group counts once in each cell of a kind of individual that it contains."""
     if protection.relation == "add_remove":
         moved = min(schema.max_group_size, kinds)
     else:
-        # The only cell of a table counts all groups, and their number stays.
+        # A table with a single cell counts all groups, and their number does not change.
         moved = min(2 * min(schema.max_group_size, kinds), cells) if cells > 1 else 0
     return Sensitivity(l1=moved, l2_squared=moved, linf=min(1, moved))
 
@@ -98,7 +98,7 @@ def _groups_moved_by_a_household(
 def _individuals_moved_by_a_household(
     cells: int, schema: LinkedSchema, protection: Protection
 ) -> Sensitivity:
-    """All individuals of a group may be in one cell, and all of another one's in another."""
+    """All individuals of a group may be in one cell, and all those of its replacement in another."""
     individuals = schema.max_group_size
     if protection.relation == "add_remove":
         return Sensitivity(l1=individuals, l2_squared=individuals**2, linf=individuals)
@@ -110,11 +110,11 @@ def _individuals_moved_by_a_household(
 
 
 def _moved_by_people(kinds: int, protection: Protection) -> Sensitivity:
-    """A row leaves one kind and enters another, inside its group.
+    """A row moves from one kind of individual to another, inside its group.
 
-    So it is under add/remove as well: whoever joins a group that is full displaces another individual
-    there, because groups are truncated. Where all individuals are of one kind, rows in a group that
-    stays change nothing, and somebody who comes or goes may bring or take the group.
+    This also holds under add/remove: a person who joins a full group displaces another individual there,
+    because groups are truncated. If all individuals are of one kind, a row changes nothing in a group that
+    remains; but adding or removing a person may add or remove the group.
     """
     if kinds > 1:
         return _moved_by_each(protection, cells=2)
@@ -124,7 +124,7 @@ def _moved_by_people(kinds: int, protection: Protection) -> Sensitivity:
 
 
 def _moved_by_each(protection: Protection, *, cells: int) -> Sensitivity:
-    """Each row that a person owns may move so many cells by one."""
+    """Each row that a person owns may change `cells` cells by one."""
     rows = protection.max_rows_per_unit
     return Sensitivity(l1=cells * rows, l2_squared=cells * rows**2, linf=rows)
 
@@ -132,9 +132,9 @@ def _moved_by_each(protection: Protection, *, cells: int) -> Sensitivity:
 class Hierarchical(Spec):
     """Conjunctions over columns of groups and of individuals, as whole tables.
 
-    Sets of `k` columns, for each number of group columns among them from none to `k`: all such sets,
-    or a public random choice of `count` for each number (all, where there are no more); or named sets
-    (`attributes`). Each is counted at the given levels.
+    Either sets of `k` columns, for each number of group columns among them from 0 to `k`: all such sets, or
+    a public random choice of `count` for each number (all, if there are fewer). Or named sets
+    (`attributes`). Each set is counted at the given levels.
     """
 
     type: Literal["hierarchical"]
@@ -142,11 +142,11 @@ class Hierarchical(Spec):
     k: Annotated[int, Field(ge=1, le=MAX_ORDER)] | None = None
     """Number of columns in each set."""
     count: Annotated[int, Field(ge=1, le=MAX_BLOCKS)] | None = None
-    """How many sets to choose at random for each number of group columns."""
+    """Number of sets to choose at random for each number of group columns."""
     seed: Seed | None = None
     """Seed of that public random choice."""
     attributes: ColumnSets | None = None
-    """The columns of each set, by name, of groups and of individuals alike."""
+    """The columns of each set, by name; columns of groups and of individuals may be mixed."""
     levels: Annotated[
         list[Level], Field(min_length=1, max_length=2, json_schema_extra={"uniqueItems": True})
     ] = ["group", "individual"]
@@ -209,7 +209,7 @@ class Hierarchical(Spec):
 
 
 class GroupSizes(Spec):
-    """How many groups have one individual, two, and so on."""
+    """The number of groups with one individual, two, and so on."""
 
     type: Literal["group_sizes"]
     """Always `group_sizes`."""
@@ -221,7 +221,7 @@ class GroupSizes(Spec):
 
 
 def as_linked(schema: Schema) -> LinkedSchema:
-    """The schema of linked rows, or a refusal of tables that have no groups."""
+    """Return the schema of linked rows; refuse tables without groups."""
     if not isinstance(schema, LinkedSchema):
         raise SpecError(
             "hierarchical queries need groups of individuals, but this is a single table; "

@@ -20,13 +20,13 @@ from scrim.spec.workload.block import Block
 
 MAX_ORDER = 10
 MAX_BLOCKS = 20_000
-"""Most blocks of queries in a workload."""
+"""Largest number of blocks of queries in a workload."""
 
 ColumnSets = Annotated[
     list[Annotated[list[Name], Field(min_length=1, max_length=MAX_ORDER)]],
     Field(min_length=1, max_length=MAX_BLOCKS, fail_fast=True),
 ]
-"""Named columns, several sets of them."""
+"""Several sets of named columns."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class MarginalBlock(Block):
         return math.prod(map(schema.sizes.__getitem__, self.attributes))
 
     def sensitivity(self, schema: Schema, protection: Protection) -> Sensitivity:
-        """A row is in one cell."""
+        """The sensitivity: a row is in one cell."""
         return of_partition(self.size(schema), protection)
 
     def tables(self, schema: Schema) -> list[Mapping[str, int]]:
-        """Itself."""
+        """The marginal itself."""
         return [{name: schema.sizes[name] for name in self.attributes}]
 
     def table_count(self, schema: Schema) -> int:
@@ -56,7 +56,7 @@ class Marginals(Spec):
     """Whole marginals: every cell of the cross table of k columns.
 
     All k-way marginals (`k`), a public random choice of them (`k`, `count`, `seed`), or named ones
-    (`attributes`). Columns of numbers take part where they have bins.
+    (`attributes`). Numeric columns are included if they have bins.
     """
 
     type: Literal["marginals"]
@@ -64,7 +64,7 @@ class Marginals(Spec):
     k: Annotated[int, Field(ge=1, le=MAX_ORDER)] | None = None
     """Number of columns in each marginal."""
     count: Annotated[int, Field(ge=1, le=MAX_BLOCKS)] | None = None
-    """How many marginals to choose at random among all of order `k`."""
+    """Number of marginals to choose at random among all of order `k`."""
     seed: Seed | None = None
     """Seed of that public random choice."""
     attributes: ColumnSets | None = None
@@ -98,7 +98,7 @@ class Marginals(Spec):
         if self.count is None:
             if available > MAX_BLOCKS:
                 raise SpecError(
-                    f"all {self.k}-way marginals of {len(names)} columns are {available}, more than "
+                    f"{len(names)} columns have {available} {self.k}-way marginals, more than "
                     f"{MAX_BLOCKS}; give count and seed, or attributes"
                 )
             return list(combinations(names, self.k))
@@ -109,7 +109,7 @@ class Marginals(Spec):
 
 
 def in_schema_order(wanted: list[list[str]], names: list[str]) -> list[tuple[str, ...]]:
-    """Sets of columns, each once, sorted as the schema has them."""
+    """Sets of columns, each once, with columns in the schema's order."""
     position = {name: index for index, name in enumerate(names)}
     marginals: dict[tuple[str, ...], None] = {}
     for attributes in wanted:
@@ -150,7 +150,7 @@ def _distinct_ranks(count: int, available: int, seed: int) -> list[int]:
 
 
 def _combination(names: list[str], k: int, rank: int) -> tuple[str, ...]:
-    """The k-combination of that rank in the combinatorial number system, without the others."""
+    """The k-combination of that rank in the combinatorial number system, without listing the others."""
     chosen: list[str] = []
     for size in range(k, 0, -1):
         below = _ranks_below(len(names), size)
@@ -162,5 +162,5 @@ def _combination(names: list[str], k: int, rank: int) -> tuple[str, ...]:
 
 @cache
 def _ranks_below(names: int, size: int) -> tuple[int, ...]:
-    """How many combinations have only names before each position."""
+    """The number of combinations with only names before each position."""
     return tuple(math.comb(position, size) for position in range(names))

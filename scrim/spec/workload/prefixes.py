@@ -1,4 +1,4 @@
-"""Random prefixes: rows of some categories whose numbers lie below some thresholds.
+"""Random prefixes: rows with given categories whose numbers are below given thresholds.
 
 Paper: Liu, Tang, Vietri, Wu (2023), definition 2.5 and equation 3.
 """
@@ -34,8 +34,8 @@ from scrim.spec.workload.marginals import MAX_ORDER
 class Prefixes(Spec, ConjunctionSource):
     """Random prefixes: some categories, and some numbers below random thresholds.
 
-    Columns and categories are drawn uniformly, thresholds uniformly between the declared bounds. Where
-    a column may miss values, a tenth of its conditions ask for missing ones.
+    Columns and categories are drawn uniformly; thresholds are uniform between the declared bounds. For a
+    nullable numeric column, a tenth of the conditions ask for missing values.
     """
 
     type: Literal["prefixes"]
@@ -83,7 +83,7 @@ class Prefixes(Spec, ConjunctionSource):
         return [self._draw(categorical, numeric, rng) for _ in range(self.count)]
 
     def unaligned(self, schema: Schema) -> str | None:
-        """Thresholds lie anywhere between the bounds: every number needs a bin of its own."""
+        """Thresholds may be anywhere between the bounds, so every number needs its own bin."""
         for column in numeric_columns(schema).values():
             if not has_bin_for_each_number(column):
                 return cut_bins(column)

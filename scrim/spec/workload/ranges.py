@@ -34,7 +34,7 @@ from scrim.spec.workload.conditions import (
 from scrim.spec.workload.marginals import MAX_ORDER
 
 MAX_NAMED = 10_000
-"""Most queries that a workload names one by one."""
+"""Largest number of named queries in a workload."""
 
 Interval = Annotated[list[float], Field(min_length=2, max_length=2)]
 Wanted = Interval | str | None
@@ -44,9 +44,9 @@ RangeQuery = Annotated[dict[Name, Wanted], Field(min_length=1, max_length=MAX_OR
 class Ranges(Spec, ConjunctionSource):
     """Counts of rows with given categories and numbers in given intervals.
 
-    Random ones (`k`, `count`, `seed`), whose intervals end at edges of bins where the column has them,
-    or named ones (`queries`). An interval [low, high] holds low and not high, unless high is the
-    column's upper bound.
+    Either random queries (`k`, `count`, `seed`), whose intervals end at edges of bins if the column has
+    bins; or named queries (`queries`). An interval [low, high] includes low but not high, unless high is
+    the column's upper bound.
     """
 
     type: Literal["ranges"]
@@ -109,7 +109,7 @@ class Ranges(Spec, ConjunctionSource):
         ]
 
     def unaligned(self, schema: Schema) -> str | None:
-        """Random intervals end at edges wherever there are bins; named ones are looked at."""
+        """Why some interval does not consist of bins; random intervals always do if the column has bins."""
         columns = numeric_columns(schema)
         if self.queries is None:
             unbinned = [column for column in columns.values() if column.bins is None]
@@ -133,7 +133,7 @@ def _consist_of_bins(column: IntegerColumn | RealColumn, intervals: list[InInter
 
 
 def _draws(column: Attribute) -> Callable[[random.Random], Condition]:
-    """Draws a condition on a column."""
+    """Return a function that draws a condition on a column."""
     if isinstance(column, CategoricalColumn):
         return code_draws(column)
     edges = None if column.bins is None else column.edges
@@ -153,7 +153,7 @@ def _draws(column: Attribute) -> Callable[[random.Random], Condition]:
 
 
 def _reader(name: str, schema: Schema) -> Callable[[Wanted], Condition]:
-    """Reads named conditions on a column."""
+    """Return a function that reads named conditions on a column."""
     columns = {column.name: column for column in schema.attributes}
     if name not in columns:
         raise SpecError(f"the schema has no column {name!r} to query; it has {', '.join(columns)}")

@@ -32,7 +32,7 @@ def test_intervals_must_consist_of_bins(asked: Any, column: str | None) -> None:
         assert problem is None
     else:
         assert problem is not None
-        assert f"an interval of column {column!r} does not consist of bins" in problem
+        assert f"an interval of column {column!r} ends inside one of its bins" in problem
         assert "declare bins with an edge wherever an interval ends" in problem
 
 

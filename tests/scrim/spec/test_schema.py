@@ -241,7 +241,7 @@ def test_codes_of_all_columns_together_are_bounded() -> None:
     assert TwoLevelSchema.model_validate(
         {"groups": groups, "individuals": own, "max_group_size": 2}
     ).linked
-    too_many = "500,002 bins and values together, more than 500,000"
+    too_many = "500,002 bins and values in total, more than 500,000"
     with pytest.raises(ValidationError, match=too_many):
         Schema.model_validate({"columns": [*columns(5), values]})
     own["columns"].append(values)
@@ -418,5 +418,5 @@ def test_two_tables_have_no_more_columns_together_than_one_may_have() -> None:
         }
 
     assert len(TwoLevelSchema.model_validate(tables(499)).linked.columns) == 999
-    with pytest.raises(ValidationError, match="1,001 columns, and at most 1,000 are allowed"):
+    with pytest.raises(ValidationError, match="1,001 columns, but at most 1,000 are allowed"):
         TwoLevelSchema.model_validate(tables(500))
