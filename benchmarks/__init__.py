@@ -1,1 +1,1 @@
-"""Benchmarks on public data. They print tables; ratios are measured side by side in one run."""
+"""Benchmarks on public data. They print tables; both sides of a ratio are measured in the same run."""

@@ -1,7 +1,7 @@
 """Columns of the ACS, and sets of them after the tasks of folktables that the Private-GSD paper uses.
 
-Codes and bounds come from the public schema.json, which covers all states, and from what a set says
-about its own rows; never from the rows. docs/data.md compares the sets with those of the paper.
+Codes and bounds come from the public schema.json, which covers all states, and from the definition of
+a set; never from the rows. docs/data.md compares the sets with those of the paper.
 """
 
 import json
@@ -28,9 +28,9 @@ class Classes:
 
     source: str
     first: Sequence[tuple[str, int]]
-    """The smallest number of each class, in order; a class may come again."""
+    """The smallest number of each class, in order; a class may occur more than once."""
     blank: str | None = None
-    """The class of blank cells; missing where not given."""
+    """The class of blank cells; None: they are missing."""
 
     @property
     def names(self) -> list[str]:
@@ -73,13 +73,13 @@ OCCUPATIONS = {
     "military": 9800,
     "unemployed": 9920,
 }
-"""The groups of the Census Bureau's list of occupation codes of 2018, each with its first code."""
+"""The groups in the Census Bureau's 2018 list of occupation codes, each with its first code."""
 EDUCATION = (
     *(("none", 1), ("up to grade 4", 2), ("grade 5 to 8", 8), ("grade 9", 12), ("grade 10", 13)),
     *(("grade 11", 14), ("grade 12", 15), ("some college", 18), ("associate", 20)),
     *(("bachelor", 21), ("more than bachelor", 22)),
 )
-"""The classes of IPUMS's EDUC, as far as the codes of SCHL tell them apart."""
+"""The classes of IPUMS's EDUC, as far as the codes of SCHL distinguish them."""
 
 DERIVED = {
     "OCCP": Classes("OCCP", tuple(OCCUPATIONS.items())),
@@ -104,7 +104,7 @@ DERIVED = {
     "TENURE": Classes("TEN", (("mortgage", 1), ("owned", 2), ("rented", 3))),
     "HINCP<30000": Classes("HINCP", (("yes", -12_200), ("no", 30_000))),
 }
-"""Columns that the file has only in another form."""
+"""Columns derived from other columns of the file."""
 
 
 @dataclass(frozen=True)
@@ -114,11 +114,11 @@ class ColumnSet:
     categorical: Sequence[str]
     numeric: Sequence[str]
     kept: Mapping[str, tuple[int, int]]
-    """Persons are kept whose numbers lie between these bounds."""
+    """Only persons whose numbers lie between these bounds are kept."""
 
     @property
     def sources(self) -> list[str]:
-        """The columns of the file that it needs."""
+        """The columns of the file that the set needs."""
         derived = [DERIVED[name].source for name in self.categorical if name in DERIVED]
         stored = [name for name in self.categorical if name not in DERIVED]
         return list(dict.fromkeys([*stored, *derived, *self.numeric, *self.kept]))
@@ -181,7 +181,7 @@ def declared_columns() -> dict[str, Any]:
 
 
 def schema_of(column_set: ColumnSet, *, bins: int | None = None) -> Schema:
-    """Its columns, the numbers with so many bins of equal width, if any."""
+    """The schema of a set; numbers have `bins` bins of equal width, if given."""
     declared = declared_columns()["persons"]
     columns = [
         *(category(name, declared) for name in column_set.categorical),
@@ -194,7 +194,7 @@ def schema_of(column_set: ColumnSet, *, bins: int | None = None) -> Schema:
 
 
 def category(name: str, declared: dict[str, Any]) -> dict[str, Any]:
-    """A column of codes, or of classes that are made of another one."""
+    """A column of codes, or of classes derived from another column."""
     if name in DERIVED:
         classes = DERIVED[name]
         values = classes.names
@@ -216,7 +216,7 @@ def _number(name: str, declared: dict[str, Any], column_set: ColumnSet) -> dict[
     lower, upper = column_set.kept.get(name, (declared[name]["min"], declared[name]["max"]))
     nullable = declared[name]["nullable"] and name not in column_set.kept
     whole = {"name": name, "lower": lower, "upper": upper, "nullable": nullable}
-    # Fewer whole numbers than leaves of a tree cannot be halved that often.
+    # A range with fewer whole numbers than leaves cannot be halved that often.
     if upper - lower + 1 < TREE_LEAVES:
         return {**whole, "type": "real", "lower": float(lower), "upper": float(upper)}
     return {**whole, "type": "integer"}
@@ -233,7 +233,7 @@ def persons(state: str, column_set: ColumnSet, *, bins: int | None = None) -> Da
 
 
 def encode(cells: pd.DataFrame, schema: Schema) -> list[Chunk]:
-    """Cells of a file, and the classes that are made of them, as the schema has them."""
+    """Encode the cells of a file, and the classes derived from them, by the schema."""
     names = [column.name for column in schema.columns]
     derived = {
         name: DERIVED[name].of(cells[DERIVED[name].source].astype(float))

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.console`: bytes and milliseconds of every page, on servers that are thrown away."""
+"""`python -m benchmarks.console`: bytes and milliseconds of every page, on temporary servers."""
 
 import re
 import statistics
@@ -22,7 +22,7 @@ _TOKEN = re.compile(r'name="token" value="([^"]+)"')
 
 
 def main() -> None:
-    """Every page of a small installation, and the two that grow with a schema of 100 columns."""
+    """Measure every page of a small installation, and two pages with a schema of 100 columns."""
     with running_stack(max_upload_bytes=MEBIBYTE) as stack:
         population = stack.population(10.0)
         dataset = stack.settled_dataset(population)
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _released(stack: Stack, dataset: str) -> str:
-    """A release that waits; nobody works on it."""
+    """A queued release; no worker runs it."""
     body = {
         "dataset_id": dataset,
         "workload": [{"type": "marginals", "k": 2}],
@@ -71,7 +71,7 @@ def _sign_in(browser: httpx.Client, stack: Stack) -> None:
 
 
 def _measured(browser: httpx.Client, path: str) -> tuple[int, float, float, float]:
-    """Bytes of a page, and how long it took: at first, usually and at worst."""
+    """Bytes of a page, and its times: first, median and worst."""
     times, content = [], b""
     for _ in range(READS):
         start = time.perf_counter()

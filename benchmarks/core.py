@@ -32,7 +32,7 @@ def three_way(data: DataSet) -> QuerySet:
 
 
 def count_against_pandas() -> None:
-    """All 286 three-way marginals of ADULT, ours and by pandas groupby."""
+    """Count all 286 three-way marginals of ADULT with our code and with pandas groupby."""
     data = adult()
     queries = three_way(data)
     frame = pd.DataFrame(data.codes)
@@ -51,7 +51,7 @@ def count_against_pandas() -> None:
 
 
 def count_many_rows() -> None:
-    """The same workload on tables resampled from ADULT: time grows with rows, memory does not."""
+    """Count the same workload on tables resampled from ADULT: time grows with rows, memory does not."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for rows in (1_000_000, 10_000_000):
@@ -107,7 +107,7 @@ def count_saved(path: Path) -> None:
 
 
 def product_answers() -> None:
-    """All 3-way queries on 1,000 product distributions: matrix products against gathering."""
+    """All 3-way queries on 1,000 product distributions: matrix products compared with gathering."""
     data = adult()
     queries, domain = three_way(data), data.domain
     blocks = [torch.rand(1000, size) for size in domain.sizes]
@@ -156,7 +156,7 @@ def release_of(mechanism: Mapping[str, object]) -> ReleaseSpec:
 
 
 def mwem_round() -> None:
-    """One round of MWEM on 336,000 cells against numpy that scans the flat domain per query."""
+    """One round of MWEM on 336,000 cells, compared with numpy code that scans all cells per query."""
     data = adult_reduced()
     queries, domain = three_way(data), data.domain
     cells = dict(
@@ -235,7 +235,7 @@ def accuracy() -> None:
 
 
 def main() -> None:
-    """Run all, or the part that a child process was started for."""
+    """Run all benchmarks, or the part that a child process was started for."""
     match sys.argv[1:]:
         case ["resample", path, rows]:
             resample(Path(path), int(rows))

@@ -75,7 +75,7 @@ ACS_NEVER_BLANK = {
     *("SEX", "RAC1P", "HISP", "CIT", "NATIVITY", "MAR", "HICOV", "PRIVCOV", "PUBCOV", "DIS"),
     *("DEAR", "DEYE", "AGEP"),
 }
-"""Elsewhere a blank cell means that the question does not apply to the person."""
+"""Columns without blank cells. In others, a blank means that the question does not apply."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class DataSet:
 
 
 def one_chunk(chunks: Sequence[Chunk]) -> Chunk:
-    """All rows of some chunks, together."""
+    """All rows of some chunks in one chunk."""
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
 

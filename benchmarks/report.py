@@ -1,11 +1,11 @@
-"""Timing side by side, and tables in plain text and Markdown."""
+"""Timing, and tables in plain text and Markdown."""
 
 import time
 from collections.abc import Callable, Sequence
 
 
 def seconds(action: Callable[[], object], *, repeats: int = 5) -> float:
-    """The fastest of several runs: what the machine can do when nothing else disturbs it."""
+    """Time of the fastest of several runs, which other load disturbs least."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -15,7 +15,7 @@ def seconds(action: Callable[[], object], *, repeats: int = 5) -> float:
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A title and aligned columns, numbers to the right."""
+    """Print a title and aligned columns, with numbers aligned right."""
     cells = [[_text(cell) for cell in row] for row in rows]
     widths = [max(len(line[i]) for line in [list(header), *cells]) for i in range(len(header))]
     print(f"\n{title}")

@@ -1,5 +1,5 @@
-"""Mechanisms that compete on whole releases of public data, and how far each is from the truth.
+"""Comparison of mechanisms by the errors of whole releases of public data.
 
-`problem` says what is compared, `job` runs one release, `grid` runs many and keeps what it finds in a
-file of JSON lines (`outcomes`), `summary` adds up the runs, and `tables` and `plots` show them.
+`problem` defines what is compared, `job` runs one release, `grid` runs many and keeps the results in a
+file of JSON lines (`outcomes`), `summary` aggregates the runs, and `tables` and `plots` show them.
 """

@@ -1,4 +1,4 @@
-"""What a mechanism was built to reach, and whether the figures show it."""
+"""Targets of a mechanism, and whether the measurements meet them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Find = Callable[[Summary], ErrorEstimates | None]
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence, the figures that bear on it, and those of them that are against it."""
+    """A target, the measurements that test it, and those that miss it."""
 
     sentence: str
     figures: Figures
@@ -20,16 +20,16 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """The sentence, and whether all that was measured agrees."""
+        """The target, and whether the measurements meet it."""
         if not self.against:
-            return f"**{self.sentence}** All that was measured agrees."
+            return f"**{self.sentence}** Met in all cases."
         count = f"{len(self.against)} of {self.measured}"
-        return f"**{self.sentence}** Not so in {count} figures: {'; '.join(self.against)}."
+        return f"**{self.sentence}** Missed in {count} cases: {'; '.join(self.against)}."
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as large as ours an error of another mechanism is."""
+    """The error of another mechanism divided by ours."""
 
     where: str
     error: str
@@ -50,7 +50,7 @@ def times_as_large(
     of: str = "",
     errors_of: Find = answers_of,
 ) -> list[Ratio]:
-    """Of largest and mean errors of one comparison, at every epsilon where both were measured."""
+    """The ratios of largest and mean errors of one comparison, at every epsilon where both were measured."""
     found = {(each.mechanism, each.epsilon): errors_of(each) for each in summaries}
     ratios = []
     for (mechanism, epsilon), errors in found.items():
@@ -63,7 +63,7 @@ def times_as_large(
 
 
 def closer(sentence: str, ratios: Sequence[Ratio], *, more_than: float, title: str) -> Claim:
-    """That every ratio is large enough."""
+    """The target that every ratio is large enough."""
     columns = list(dict.fromkeys(ratio.error for ratio in ratios))
     times = {(ratio.where, ratio.error): ratio.times for ratio in ratios}
     rows: list[list[object]] = [
@@ -79,23 +79,23 @@ def closer(sentence: str, ratios: Sequence[Ratio], *, more_than: float, title: s
 
 
 def within(sentence: str, errors: Sequence[tuple[str, float, float]], *, title: str) -> Claim:
-    """That no error is larger than its limit."""
+    """The target that no error is larger than its limit."""
     rows: list[list[object]] = [[where, error, limit] for where, error, limit in errors]
     against = [
         f"{where}: {error:.3g} instead of {limit:.3g}"
         for where, error, limit in errors
         if error > limit
     ]
-    return Claim(sentence, Figures(title, ["", "error", "hoped for"], rows), len(rows), against)
+    return Claim(sentence, Figures(title, ["", "error", "target"], rows), len(rows), against)
 
 
 def fast_enough(
     sentence: str, releases: Mapping[str, Summary], *, seconds: float, title: str
 ) -> Claim:
-    """That no release took longer, on however busy a machine.
+    """The target that no release takes longer than a limit.
 
-    Seconds count what else it did, processor seconds also threads that wait for each other: a machine
-    with nothing else to do takes no longer than the smaller number says.
+    Elapsed seconds include other load on the machine, and processor seconds include threads that wait
+    for each other. An idle machine takes no longer than the smaller of the two.
     """
     least = {
         where: min(summary.seconds, summary.processor_seconds)
@@ -110,11 +110,11 @@ def fast_enough(
 
 
 def section_of_claims(claims: Sequence[Claim]) -> list[str]:
-    """Print those about which something was measured, and return them in Markdown."""
+    """Print the claims that have measurements, and return them in Markdown."""
     measured = [claim for claim in claims if claim.figures.rows]
     if not measured:
         return []
-    parts = ["## What was hoped for"]
+    parts = ["## Targets"]
     for claim in measured:
         claim.figures.show(claim.sentence)
         parts += [claim.verdict, claim.figures.in_markdown()]

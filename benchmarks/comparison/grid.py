@@ -1,4 +1,4 @@
-"""Many releases, one after the other, each written down as soon as it is done."""
+"""Run many releases, one after the other; each result is saved as soon as it is done."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from scrim.spec.errors import SpecError
 
 @dataclass(frozen=True)
 class Grid:
-    """How much of each comparison is run."""
+    """The part of each comparison to run."""
 
     epsilons: Sequence[float]
     runs: int
     mechanisms: Sequence[str] | None = None
-    """Only these; all that compete where not given."""
+    """Only these mechanisms; by default all of the comparison."""
 
     def tasks(self, comparison: Comparison) -> Iterator[Task]:
-        """One run of everything first, so that a grid that is broken off has something of all."""
+        """The tasks, one run of each first, so that an interrupted grid has results for all."""
         for run in range(self.runs):
             for epsilon in self.epsilons:
                 for mechanism in comparison.mechanisms:
@@ -35,7 +35,7 @@ Judge = Callable[..., Found]
 
 
 def judge_rows(problem: Problem) -> Judge:
-    """Of releases of one table; the truth is counted once."""
+    """Build a judge for releases of one table; the truth is counted once."""
     return partial(run_job, problem, count_truth(problem))
 
 
@@ -48,8 +48,8 @@ def run_grid(
     judge: Callable[[Any], Judge] = judge_rows,
     competitors: Collection[str] = CATALOGUE,
 ) -> None:
-    """Run every task that the file has no outcome of; with `again`, all of them."""
-    # Taken at the start, because that is the code in memory, whatever is edited meanwhile.
+    """Run every task without an outcome in the file; with `again`, all tasks."""
+    # Computed at the start: this is the code in memory, even if files are edited meanwhile.
     code = fingerprint()
     for comparison in comparisons:
         done = {} if again else read_fields(results)
@@ -61,7 +61,7 @@ def run_grid(
 
 
 def keep_known(mechanisms: Iterable[str], competitors: Collection[str] = CATALOGUE) -> list[str]:
-    """The mechanisms that the catalogue has; the others are named."""
+    """Keep the mechanisms in the catalogue; print the names of the others."""
     distinct = dict.fromkeys(mechanisms)
     for mechanism in distinct:
         if mechanism not in competitors:

@@ -1,4 +1,4 @@
-"""One release, and how far it is from the truth. Only public data may be judged like this."""
+"""One release, and its errors against the truth. This is allowed for public data only."""
 
 import hashlib
 import time
@@ -24,7 +24,7 @@ CATALOGUE = {mechanism.catalogue_name(): mechanism for mechanism in MECHANISMS}
 
 
 def fingerprint() -> str:
-    """Tells apart states of the algorithms' code, whose figures should not be mixed."""
+    """A hash of the algorithms' code: results of different versions should not be mixed."""
     digest = hashlib.sha256()
     for file in sorted(Path(synth.__path__[0]).rglob("*.py")):
         digest.update(file.read_bytes())
@@ -40,7 +40,7 @@ class Truth:
 
 
 def count_truth(problem: Problem) -> Truth:
-    """Count what is asked."""
+    """Count the true answers."""
     queries = compile_workload(problem.workload, problem.private.schema)
     return Truth(queries, queries.count(problem.private.table) / problem.private.rows)
 
@@ -48,7 +48,7 @@ def count_truth(problem: Problem) -> Truth:
 def release_of(
     problem: Problem, mechanism: str, parameters: Mapping[str, object], *, epsilon: float
 ) -> ReleaseSpec:
-    """All that is asked, by a mechanism with those parameters, and as many rows as there are."""
+    """A release of the whole workload by a mechanism, with as many rows as the private table."""
     outputs = {"rows": problem.private.rows} if CATALOGUE[mechanism].releases_rows else {}
     return ReleaseSpec.model_validate(
         {

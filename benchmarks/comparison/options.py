@@ -9,7 +9,7 @@ from benchmarks.comparison.grid import Grid
 def add_grid_options(
     parser: argparse.ArgumentParser, *, epsilons: Sequence[float], runs: int
 ) -> None:
-    """How much is run, with those defaults."""
+    """Add the options of a grid, with these defaults."""
     parser.add_argument("--epsilon", nargs="+", type=float, default=epsilons, dest="epsilons")
     parser.add_argument("--mechanism", nargs="+", default=None, dest="mechanisms")
     parser.add_argument("--runs", type=int, default=runs)
@@ -17,7 +17,7 @@ def add_grid_options(
 
 
 def add_names(parser: argparse.ArgumentParser, option: str, names: Sequence[str]) -> None:
-    """Some of these names; all where none is given."""
+    """Add an option that chooses some of these names; by default all."""
     parser.add_argument(
         f"--{option}",
         nargs="+",

@@ -1,4 +1,4 @@
-"""What a job found, kept as one line of JSON, so that an interrupted grid can go on."""
+"""The outcome of a job, saved as one line of JSON, so that an interrupted grid can continue."""
 
 import json
 from collections.abc import Mapping
@@ -30,21 +30,21 @@ class Outcome:
     """The errors of one release, and how long it took."""
 
     rows: int
-    """Private rows, and as many synthetic ones."""
+    """Number of private rows; there are as many synthetic ones."""
     queries: int
     answers: Errors
-    """Of the model's answers."""
+    """Errors of the model's answers."""
     released_rows: Errors | None
-    """Of the answers that the synthetic rows give; none where there are none."""
+    """Errors of the answers that the synthetic rows give; None if there are no rows."""
     seconds: float
     processor_seconds: float
-    """Summed over the threads, so that a busy machine shows less."""
+    """Summed over the threads, so that other load has less influence."""
     code: str
-    """Which state of the algorithms ran."""
+    """The fingerprint of the algorithms' code."""
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
-        """What a line says."""
+        """Parse the fields of a line."""
         released = fields["released_rows"]
         return cls(
             **{
@@ -62,7 +62,7 @@ Outcomes = dict[Task, Outcome]
 
 
 class Found(Protocol):
-    """A dataclass that says what was found, in a few words on the terminal and in full in a line."""
+    """A dataclass of results: short on the terminal, complete in a line of JSON."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -75,12 +75,12 @@ def append(path: Path, task: Task, outcome: Found) -> None:
 
 
 def read_fields(path: Path) -> dict[Task, dict[str, Any]]:
-    """What the lines say; of two about the same task, the later."""
+    """Parse all lines; of two about the same task, keep the later."""
     lines = path.read_text().splitlines() if path.exists() else []
     parsed = [json.loads(line) for line in lines]
     return {Task(**fields["task"]): fields["outcome"] for fields in parsed}
 
 
 def read(path: Path) -> Outcomes:
-    """Everything found so far."""
+    """Read all outcomes so far."""
     return {task: Outcome.of(fields) for task, fields in read_fields(path).items()}

@@ -45,14 +45,14 @@ class Mark:
     """The errors of one mechanism at one epsilon, and the row of panels they belong to."""
 
     row: str
-    """Says what the error is of; it follows "largest error" in the title of an axis."""
+    """What the error refers to; it follows "largest error" in the title of an axis."""
     mechanism: str
     epsilon: float
     errors: ErrorEstimates
 
 
 def save_plot(title: str, marks: Sequence[Mark], path: Path) -> None:
-    """Largest and mean error side by side, a row of panels below each other for each kind of mark."""
+    """Plot largest and mean error side by side, with one row of panels for each kind of mark."""
     points = [point for mark in marks for point in _points(mark)]
     mechanisms = [name for name in STYLES if any(mark.mechanism == name for mark in marks)]
     epsilons = sorted({mark.epsilon for mark in marks})
@@ -68,7 +68,7 @@ def save_plot(title: str, marks: Sequence[Mark], path: Path) -> None:
 
 
 def _points(mark: Mark) -> list[dict[str, Any]]:
-    """What one mark puts into the panels of its row."""
+    """The points of one mark in the panels of its row."""
     return [
         {
             "mechanism": mark.mechanism,

@@ -1,4 +1,4 @@
-"""What is compared: a private table, what is asked of it, and the mechanisms that compete."""
+"""What is compared: a private table, its workload, and the mechanisms."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from scrim.spec.workload import WorkloadItem
 
 @dataclass(frozen=True)
 class Problem:
-    """A private table, what is asked of it, and perhaps a public table that assists."""
+    """A private table, its workload, and optionally a public table."""
 
     private: DataSet
     workload: Sequence[WorkloadItem]
@@ -19,12 +19,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Mechanisms that compete on one problem, which is read when its turn comes."""
+    """Mechanisms that are compared on one problem, which is loaded when it is run."""
 
     name: str
     title: str
     mechanisms: tuple[str, ...]
     load: Callable[[], Any]
-    """A `Problem`, or what else its judge can judge."""
+    """Loads a `Problem`, or another object that its judge accepts."""
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    """By mechanism, where they are not its defaults."""
+    """Parameters by mechanism, if they differ from the defaults."""

@@ -1,4 +1,4 @@
-"""Runs of the same release, summed up."""
+"""Summaries over runs of the same release."""
 
 import math
 import statistics
@@ -57,7 +57,7 @@ class Summary:
 
 
 def summarise(outcomes: Outcomes, comparison: Comparison) -> list[Summary]:
-    """One for each mechanism, in the comparison's order, and epsilon, of which there are runs."""
+    """One summary per mechanism, in the comparison's order, and epsilon, if there are runs."""
     found: dict[tuple[str, float], list[Outcome]] = defaultdict(list)
     for task, outcome in outcomes.items():
         if task.comparison == comparison.name:

@@ -1,4 +1,4 @@
-"""Tables of what was measured, for the terminal and for the documentation."""
+"""Tables of results, for the terminal and for the documentation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ class Figures:
         print_table(f"{heading}: {self.title}", self.header, self.rows)
 
     def in_markdown(self) -> str:
-        """The title as a sentence of its own, and the table."""
+        """The title as a sentence, and the table."""
         title = self.title[0].upper() + self.title[1:]
         return f"{title}:\n\n{markdown_table(self.header, self.rows)}"
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What other public code reaches on the same queries, measured once."""
+    """Errors of other public code on the same queries, measured once."""
 
     name: str
     largest_error: float
@@ -38,7 +38,7 @@ class Reference:
 
 
 def size_of(outcomes: Outcomes, comparison: Comparison) -> str:
-    """How large the problem is, and a warning where the figures are not of one kind."""
+    """The size of the problem, and a warning if the results come from several versions of the code."""
     found = [o for task, o in outcomes.items() if task.comparison == comparison.name]
     size = f"{found[0].rows:,} private rows, {found[0].queries:,} queries."
     states = len({outcome.code for outcome in found})
@@ -47,7 +47,7 @@ def size_of(outcomes: Outcomes, comparison: Comparison) -> str:
 
 
 def at_largest_epsilon(summaries: Sequence[Summary]) -> Figures:
-    """All figures, where the budget is largest."""
+    """All results at the largest epsilon."""
     largest = max(summary.epsilon for summary in summaries)
     return Figures(
         f"epsilon {largest:g}",
@@ -74,7 +74,7 @@ def _of_rows(summary: Summary) -> tuple[object, object]:
 
 
 def by_epsilon(summaries: Sequence[Summary]) -> list[Figures]:
-    """Max and mean error of the answers, a column for each epsilon; nothing where there is one."""
+    """Max and mean error of the answers, a column for each epsilon; None if there is only one."""
     epsilons = sorted({summary.epsilon for summary in summaries})
     if len(epsilons) < 2:
         return []
@@ -95,7 +95,7 @@ def _pair(errors: ErrorEstimates | None) -> str:
 
 
 def beside_references(ours: Sequence[Summary], references: Sequence[Reference]) -> Figures:
-    """Answers and rows of ours apart: most other code releases rows, which err more."""
+    """Our answers and our rows separately: most other code releases rows, which have larger errors."""
     elsewhere: list[list[object]] = [
         [r.name, r.largest_error, r.mean_error, r.seconds] for r in references
     ]

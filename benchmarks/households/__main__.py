@@ -1,6 +1,6 @@
 """`python -m benchmarks.households run` measures; `python -m benchmarks.households report` shows.
 
-Measuring goes on where it was broken off: what the results file already has is not run again.
+An interrupted measurement continues: results that the file already has are not run again.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from benchmarks.households.sets import COMPARISONS
 
 RESULTS = Path("docs/results/households.jsonl")
 EPSILONS = (0.125, 0.25, 0.5, 1.0)
-"""Those of the paper."""
+"""The epsilons of the paper."""
 RUNS = 5
 
 

@@ -1,4 +1,4 @@
-"""What h_gem was built to reach, and whether the figures show it."""
+"""Targets of h_gem, and whether the measurements meet them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,21 +23,21 @@ TIMES = 2
 
 
 def check_claims(outcomes: TwoLevelOutcomes, comparisons: Sequence[Comparison]) -> list[Claim]:
-    """All of them, with what was measured so far."""
+    """Check all targets against the results so far."""
     small = [comparison for comparison in comparisons if comparison.name == "small-person"]
     timed = [comparison for comparison in comparisons if comparison.name.endswith("-rounds")]
     return [
         closer(
-            f"On the small set, with people as the unit, {OURS} errs less than h_mwem at every epsilon.",
+            f"For people on the small set, {OURS} has smaller errors than h_mwem at every epsilon.",
             _ratios(outcomes, small, "h_mwem", LEVELS, answers_of),
             more_than=1,
-            title="how many times as large the errors of h_mwem's answers are as those of h_gem",
+            title="errors of h_mwem's answers divided by those of h_gem",
         ),
         closer(
-            f"In groups, {OURS} errs less than half as much as random_join.",
+            f"In groups, the errors of {OURS} are less than half those of random_join.",
             _ratios(outcomes, comparisons, "random_join", ["group"], lambda s: s.released_rows),
             more_than=TIMES,
-            title="how many times as large the errors of random_join's rows are as those of h_gem",
+            title="errors of random_join's rows divided by those of h_gem",
         ),
         fast_enough(
             f"{OURS} releases the full set in {TIMED_ROUNDS} rounds in less than {MINUTES} minutes.",

@@ -27,7 +27,7 @@ BINS: dict[str, dict[str, Any]] = {
         ]
     },
 }
-"""Of columns of numbers."""
+"""Bins of the numeric columns."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Households:
 
     schema: TwoLevelSchema
     rows: Chunk
-    """One for each person, those of a household side by side."""
+    """One row per person; the rows of a household are adjacent."""
 
     @property
     def table(self) -> Table:
@@ -63,9 +63,9 @@ class HouseholdColumns:
     largest: int
 
     def schema(self) -> TwoLevelSchema:
-        """Codes and bounds are those of every state together."""
+        """The schema, with codes and bounds that cover every state."""
         declared = declared_columns()
-        # Where somebody lives, no question about the household is left out: blanks are of other units.
+        # In occupied units no question about the household is blank: blanks belong to other units.
         asked = {name: {**c, "nullable": False} for name, c in declared["households"].items()}
         return TwoLevelSchema.model_validate(
             {
@@ -82,7 +82,7 @@ class HouseholdColumns:
         )
 
     def read(self, state: str) -> Households:
-        """The households of a state in which at least one person and not too many live."""
+        """Read the households of a state that have at least one person and not too many."""
         schema = self.schema()
         units = _cells(f"households_{state}", [KEY, "TYPEHUGQ", "NP"], self.of_households)
         is_chosen = units["NP"].astype(int).between(1, self.largest)

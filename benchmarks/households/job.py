@@ -1,4 +1,4 @@
-"""One release of groups and individuals, and how far it is from the truth at both levels."""
+"""One release of groups and individuals, and its errors at both levels."""
 
 import time
 from collections.abc import Mapping
@@ -33,17 +33,17 @@ class Truth:
 
     @cached_property
     def fractions(self) -> NDArray[np.float64]:
-        """Of the private data."""
+        """The true answers as fractions."""
         return self.fractions_of(self.private)
 
     def fractions_of(self, data: Households) -> NDArray[np.float64]:
-        """What some data answer: fractions of their groups, and of their individuals."""
+        """The answers of some data, as fractions of their groups and of their individuals."""
         counts = self.queries.count(data.table)
         return np.where(self.is_at["group"], counts / data.groups, counts / data.individuals)
 
 
 def count_truth(problem: TwoLevelProblem) -> Truth:
-    """Count what is asked."""
+    """Count the true answers."""
     linked = problem.private.schema.linked
     queries = compile_workload(problem.workload, linked)
     levels = np.repeat(
@@ -54,7 +54,7 @@ def count_truth(problem: TwoLevelProblem) -> Truth:
 
 
 def judge_groups(problem: TwoLevelProblem) -> Judge:
-    """Of releases of groups and individuals; the truth is counted once."""
+    """Build a judge for releases of groups and individuals; the truth is counted once."""
     return partial(run_job, problem, count_truth(problem))
 
 
@@ -63,7 +63,7 @@ class Released:
     """What is compared with the truth."""
 
     answers: NDArray[np.float64] | None
-    """As fractions, where there are others than those of the rows."""
+    """Answers as fractions, if there are any besides those of the rows."""
     rows: Chunk
 
 
@@ -113,7 +113,7 @@ def _run(
     epsilon: float,
     seed: int,
 ) -> Released:
-    """By a mechanism of the catalogue: all that is asked, and as many groups as there are."""
+    """Release the whole workload by a mechanism of the catalogue, with as many groups as there are."""
     release = ReleaseSpec.model_validate(
         {
             "workload": list(problem.workload),
@@ -135,6 +135,6 @@ def _run(
 
 
 def errors_at(level: str, fractions: NDArray[np.float64], truth: Truth) -> Errors:
-    """Of the queries at one level."""
+    """Errors of the queries at one level."""
     error = np.abs(fractions - truth.fractions)[truth.is_at[level]]
     return Errors(max=float(error.max()), mean=float(error.mean()))

@@ -1,4 +1,4 @@
-"""What a release of groups and individuals found: an outcome at each level."""
+"""The outcome of a release of groups and individuals, at each level."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ class TwoLevelOutcome:
     individual: Outcome
 
     def at(self, level: Level) -> Outcome:
-        """What was found at one level."""
+        """The outcome at one level."""
         return self.group if level == "group" else self.individual
 
     def __str__(self) -> str:
@@ -29,7 +29,7 @@ TwoLevelOutcomes = dict[Task, TwoLevelOutcome]
 
 
 def read(path: Path) -> TwoLevelOutcomes:
-    """Everything found so far."""
+    """Read all outcomes so far."""
     return {
         task: TwoLevelOutcome(**{level: Outcome.of(fields[level]) for level in LEVELS})
         for task, fields in read_fields(path).items()
@@ -37,5 +37,5 @@ def read(path: Path) -> TwoLevelOutcomes:
 
 
 def at_level(outcomes: TwoLevelOutcomes, level: Level) -> Outcomes:
-    """What was found at one level."""
+    """The outcomes at one level."""
     return {task: outcome.at(level) for task, outcome in outcomes.items()}

@@ -1,7 +1,7 @@
-"""The baseline: each table is released by itself, and individuals are dealt to groups at random.
+"""The baseline: each table is released separately, and individuals are assigned to groups at random.
 
-Half of the budget releases the groups with gem, their sizes as a further column, and half the
-individuals. Those who are dealt to one group have nothing in common, and nothing to do with it.
+Half of the budget releases the groups with gem, with their sizes as another column, and half releases
+the individuals. Individuals of one group are independent of each other and of the group.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from synth.table.linking import number_keys, starts_of_groups
 
 NAME = "random_join"
 SIZE = "SIZE"
-"""The column of groups that says how many individuals they have."""
+"""The column of groups with their number of individuals."""
 
 
 def random_join(
@@ -84,10 +84,10 @@ def _data_set(schema: Schema, rows: Chunk) -> DataSet:
 
 
 def protection_of_groups(protection: Protection, schema: TwoLevelSchema) -> Protection:
-    """What protecting the population means for groups with their sizes.
+    """The protection of the population, applied to groups with their sizes.
 
-    A person who joins a group changes its size: one row goes and another comes, so that somebody who
-    comes or goes moves twice as many rows as in a table without sizes.
+    A person who joins a group changes its size: one row is removed and another is added. So adding or
+    removing a person changes twice as many rows as in a table without sizes.
     """
     alone = protection_of_table(protection, schema, "groups")
     if alone.unit != "person" or alone.relation != "add_remove":

@@ -1,4 +1,4 @@
-"""Tables and plots of what was measured, for the terminal and for the documentation."""
+"""Tables and plots of results, for the terminal and for the documentation."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ moves in each table alone decides its noise: one household, and as many people a
 row of each for a person (two rows of households where people are added or removed, since somebody who
 joins a household changes its size). It has no answers but those of its rows.
 
-Measuring goes on where it was broken off, and the tables show what is there:
+An interrupted measurement can be continued; the tables show the results so far:
 
 ```sh
 make bench-households
@@ -56,7 +56,7 @@ def write_report(
 
 
 def _section(comparison: Comparison, outcomes: TwoLevelOutcomes, folder: Path) -> list[str]:
-    """A plot and tables of both levels; nothing where nothing was measured."""
+    """A plot and tables of both levels; empty if nothing was measured."""
     by_level: dict[Level, list[Summary]] = {
         level: summarise(at_level(outcomes, level), comparison) for level in LEVELS
     }
@@ -86,7 +86,7 @@ def _section(comparison: Comparison, outcomes: TwoLevelOutcomes, folder: Path) -
 
 
 def _marks(by_level: dict[Level, list[Summary]]) -> list[Mark]:
-    """Groups above, individuals below."""
+    """Marks of groups in the first row, of individuals in the second."""
     return [
         Mark(f"in {level}s", summary.mechanism, summary.epsilon, summary.answers)
         for level, summaries in by_level.items()

@@ -1,4 +1,4 @@
-"""What is compared: households of New York, what is asked of them, and who competes.
+"""What is compared: households of New York, their workloads, and the mechanisms.
 
 Paper: Liu, Wu (2022), Towards Differentially Private Query Release for Hierarchical Data, section 5
 and appendix A.1.
@@ -26,7 +26,7 @@ Relation = Literal["replace_one", "add_remove"]
 
 @dataclass(frozen=True)
 class TwoLevelProblem:
-    """Private households, what is asked of them, and who is protected."""
+    """Private households, their workload, and who is protected."""
 
     private: Households
     workload: Sequence[WorkloadItem]
@@ -34,7 +34,7 @@ class TwoLevelProblem:
 
     @property
     def delta(self) -> float:
-        """As in the paper; the sizes of these data are public."""
+        """As in the paper; the size of this data is public."""
         return 1 / self.private.groups**2
 
 
@@ -106,7 +106,7 @@ UNITS: tuple[Unit, ...] = ("person", "household")
 
 
 def _in_timed_rounds(unit: Unit) -> Comparison:
-    """The full set in a fixed number of rounds, to compare their time from state to state."""
+    """The full set in a fixed number of rounds, to compare times between versions of the code."""
     by_default = _comparison("full", unit, "replace_one")
     return replace(
         by_default,
@@ -124,4 +124,4 @@ COMPARISONS = (
     ),
     *(_in_timed_rounds(unit) for unit in UNITS),
 )
-"""The paper's relation first."""
+"""All comparisons; the paper's relation comes first."""

@@ -1,5 +1,5 @@
 """`make bench-mixed`: errors and times of whole releases of tables with categories and numbers.
 
-`sets` says what is compared, the modules of `studies` measure what is no comparison of errors, and
-`report` writes all of it. What they share with the other comparisons is in `benchmarks.comparison`.
+`sets` defines what is compared, the modules of `studies` measure everything else, and `report` writes
+the results. Code that they share with other comparisons is in `benchmarks.comparison`.
 """

@@ -1,7 +1,6 @@
-"""`python -m benchmarks.mixed run` compares errors, the other commands but the last are studies.
+"""`python -m benchmarks.mixed run` compares errors; `report` shows all results; others are studies.
 
-`python -m benchmarks.mixed report` shows everything. Measuring goes on where it was broken off: what
-the results already have is not measured again.
+An interrupted measurement continues: results that the files already have are not measured again.
 """
 
 import argparse
@@ -17,7 +16,7 @@ from benchmarks.mixed.studies import crossover, downstream, figure_1, speed
 
 FOLDER = Path("docs/results")
 EPSILONS = (0.07, 0.23, 0.52, 0.74, 1.0)
-"""Those of the paper."""
+"""The epsilons of the paper."""
 RUNS = 3
 
 

@@ -1,4 +1,4 @@
-"""What private_gsd was built to reach, and whether the figures show it."""
+"""Targets of private_gsd, and whether the measurements meet them."""
 
 from collections.abc import Mapping
 
@@ -10,12 +10,12 @@ from benchmarks.mixed.sets import SETS, Questions
 
 OURS = "private_gsd"
 AS_GEM = 1.2
-"""How many times the largest error of gem is near enough."""
+"""The largest accepted ratio to the largest error of gem."""
 SECONDS = 60
 
 
 def check_claims(questions: Mapping[str, Questions], outcomes: Outcomes, state: str) -> list[Claim]:
-    """All of them, with what was measured so far."""
+    """Check all targets against the results so far."""
     of_numbers = [
         ratio
         for name in ("prefixes", "halfspaces")
@@ -24,16 +24,16 @@ def check_claims(questions: Mapping[str, Questions], outcomes: Outcomes, state: 
     of_triples = _ratios(questions, "marginals-3", outcomes, state, "gem")
     return [
         closer(
-            f"{OURS} errs less than rap_plus_plus on every column set at every epsilon.",
+            f"{OURS} has smaller errors than rap_plus_plus on every column set at every epsilon.",
             of_numbers,
             more_than=1,
-            title=f"how many times as large the errors of rap_plus_plus are as those of {OURS}",
+            title=f"errors of rap_plus_plus divided by those of {OURS}",
         ),
         closer(
             f"The largest error of {OURS} on triples is within {AS_GEM:g} times that of gem.",
             [ratio for ratio in of_triples if ratio.error == "max"],
             more_than=1 / AS_GEM,
-            title=f"how many times as large the largest error of gem is as that of {OURS}",
+            title=f"largest error of gem divided by that of {OURS}",
         ),
         fast_enough(
             f"{OURS} releases all trees of two columns in less than {SECONDS} seconds.",
@@ -64,5 +64,5 @@ def _ratios(
 def _comparisons(
     questions: Mapping[str, Questions], name: str, state: str
 ) -> list[tuple[str, Comparison]]:
-    """With the name of the column set; none where nothing of the kind is asked."""
+    """The comparisons with the names of their column sets; empty if there are none of this kind."""
     return list(questions[name].comparisons(SETS, state).items()) if name in questions else []

@@ -1,4 +1,4 @@
-"""What a study found, kept as one line of JSON for each case, so that it can go on later."""
+"""The results of a study, saved as one line of JSON per case, so that it can be continued."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ from benchmarks.comparison.job import fingerprint
 from benchmarks.comparison.tables import Figures
 
 Case = Mapping[str, Any]
-"""What tells one measurement of a study from the others."""
+"""The parameters that identify one measurement of a study."""
 Found = Mapping[str, Any]
 
 
@@ -22,7 +22,7 @@ class Findings:
     study: str
 
     def read(self) -> list[tuple[Case, Found]]:
-        """Everything found so far, in the order of the file; of two lines about a case, the later."""
+        """Read all results so far, in the order of the file; of two lines about a case, the later."""
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         parsed = [json.loads(line) for line in lines]
         found = {
@@ -40,7 +40,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class Study:
-    """How what a study found is shown."""
+    """How the results of a study are shown."""
 
     name: str
     title: str
@@ -56,7 +56,7 @@ def measure_cases(
     *,
     again: bool = False,
 ) -> None:
-    """Measure every case that the file has no line of; with `again`, all of them."""
+    """Measure every case without a line in the file; with `again`, all cases."""
     code = fingerprint()
     done = set() if again else {_key(case) for case, _ in findings.read()}
     left = [case for case in cases if _key(case) not in done]

@@ -1,4 +1,4 @@
-"""Tables and plots of what was measured, for the terminal and for the documentation."""
+"""Tables and plots of results, for the terminal and for the documentation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ asked queries. The truth is known because the data is public: persons of the ACS
 asks 200,000 prefixes and halfspaces and reports the best of several numbers of rounds; here are fewer
 queries, and one number of rounds.
 
-Measuring goes on where it was broken off, and the tables show what is there:
+An interrupted measurement can be continued; the tables show the results so far:
 
 ```sh
 make bench-mixed
@@ -72,7 +72,7 @@ def write_report(
 def _section_of_questions(
     name: str, questions: Questions, outcomes: Outcomes, folder: Path, *, state: str
 ) -> list[str]:
-    """One plot and one pair of tables for all column sets; nothing where none was measured."""
+    """One plot and one pair of tables for all column sets; empty if none was measured."""
     comparisons = questions.comparisons(SETS, state)
     by_set = {key: summarise(outcomes, comparison) for key, comparison in comparisons.items()}
     measured = {key: summaries for key, summaries in by_set.items() if summaries}

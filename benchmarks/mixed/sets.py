@@ -1,4 +1,4 @@
-"""What is compared: columns of ACS persons, what is asked of them, and who competes.
+"""What is compared: columns of ACS persons, their workloads, and the mechanisms.
 
 Paper: Liu, Tang, Vietri, Wu (2023), Generating Private Synthetic Data with Genetic Algorithms,
 section 5.
@@ -14,10 +14,10 @@ from benchmarks.data import adult
 from scrim.spec.workload import BinaryTree, Halfspaces, Marginals, Prefixes, WorkloadItem
 
 STATE = "NY"
-"""Of the states at hand, the one whose sets come closest to the paper's, of California, in size."""
+"""The available state whose sets are closest in size to the paper's sets of California."""
 SETS = ("mobility", "employment", "income", "coverage", "travel")
 PREFIXES, HALFSPACES = 20_000, 5_000
-"""How many are asked; the paper asks 200,000 of each."""
+"""Number of queries; the paper has 200,000 of each."""
 SEED = 0
 
 ADAPTIVE = {"private_gsd": {"mode": "adaptive"}}
@@ -34,9 +34,9 @@ class Questions:
     parameters: Mapping[str, Mapping[str, object]]
     ask: Callable[[ColumnSet], WorkloadItem]
     of_numbers: bool = True
-    """Whether the table has numbers at all, or the categorical columns alone."""
+    """Whether the table has numbers, or only the categorical columns."""
     bins: int | None = None
-    """Bins of the numbers, for mechanisms that know nothing else of them."""
+    """Bins of the numbers, for mechanisms that need bins."""
 
     def problem(self, column_set: ColumnSet, state: str) -> Problem:
         """These questions about the persons of a state."""
@@ -45,7 +45,7 @@ class Questions:
         return Problem(asked, [self.ask(column_set)])
 
     def comparisons(self, sets: Sequence[str], state: str) -> dict[str, Comparison]:
-        """By the name of the column set."""
+        """Comparisons by the name of the column set."""
         return {
             name: Comparison(
                 f"{state}-{name}-{self.name}",
@@ -61,7 +61,7 @@ class Questions:
 def all_questions(
     *, prefixes: int = PREFIXES, halfspaces: int = HALFSPACES
 ) -> dict[str, Questions]:
-    """By a short name for the command line."""
+    """All kinds of queries, by a short name for the command line."""
     return {
         "prefixes": Questions(
             f"prefixes-{prefixes}",
@@ -113,4 +113,4 @@ ADULT = Comparison(
     lambda: Problem(adult(), [Marginals(type="marginals", k=2)]),
     ONE_SHOT,
 )
-"""On which the paper's own code was measured too."""
+"""The comparison on which the paper's own code was measured too."""

@@ -1,5 +1,5 @@
 """`make bench-products`: errors and times of whole releases of marginals on public data.
 
-`sets` says what is compared, `report` writes what `benchmarks.comparison` found, and `overview` one
-table over all mechanisms.
+`sets` defines what is compared, `report` writes the results of `benchmarks.comparison`, and `overview`
+writes one table over all mechanisms.
 """

@@ -1,6 +1,6 @@
 """`python -m benchmarks.products run` measures; `python -m benchmarks.products report` shows.
 
-Measuring goes on where it was broken off: what the results file already has is not run again.
+An interrupted measurement continues: results that the file already has are not run again.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from benchmarks.products.sets import COMPARISONS
 
 RESULTS = Path("docs/results/products.jsonl")
 EPSILONS = (0.1, 0.15, 0.2, 0.25, 0.5, 1.0)
-"""Those of the papers."""
+"""The epsilons of the papers."""
 RUNS = 5
 
 

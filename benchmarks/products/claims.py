@@ -1,4 +1,4 @@
-"""What the papers found, and what was hoped for on ADULT; whether the figures show it."""
+"""Findings of the papers and targets on ADULT, and whether the measurements meet them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,32 +15,32 @@ FAMILY = ("gem", "rap", "rap_softmax", "relaxed_projection", "generative_network
 
 @dataclass(frozen=True)
 class Finding:
-    """Of the papers: that one mechanism errs less than another."""
+    """A finding of the papers: one mechanism has smaller errors than another."""
 
     sentence: str
     ours: str
     other: str
     sets: Sequence[str] | None = None
-    """All that have both, where not given."""
+    """The sets; by default all that have both mechanisms."""
 
 
 FINDINGS = (
-    Finding("rap_softmax errs less than rap.", "rap_softmax", "rap"),
-    Finding("gem errs less than rap_softmax.", "gem", "rap_softmax"),
+    Finding("rap_softmax has smaller errors than rap.", "rap_softmax", "rap"),
+    Finding("gem has smaller errors than rap_softmax.", "gem", "rap_softmax"),
     Finding(
-        "Beside public rows like its own, gem_pub errs less than gem.", "gem_pub", "gem", CLOSE
+        "With similar public rows, gem_pub has smaller errors than gem.", "gem_pub", "gem", CLOSE
     ),
     Finding(
-        "Beside public rows like its own, pmw_pub errs less than gem.", "pmw_pub", "gem", CLOSE
+        "With similar public rows, pmw_pub has smaller errors than gem.", "pmw_pub", "gem", CLOSE
     ),
     Finding(
-        "Where all public rows are of one sex, gem_pub errs less than pmw_pub.",
+        "If all public rows are of one sex, gem_pub has smaller errors than pmw_pub.",
         "gem_pub",
         "pmw_pub",
         ("adult-public-one-sex",),
     ),
     Finding(
-        "With 7 of 13 columns public, gem_pub errs less than gem.",
+        "With 7 of 13 columns public, gem_pub has smaller errors than gem.",
         "gem_pub",
         "gem",
         ("adult-public-columns",),
@@ -50,7 +50,7 @@ FINDINGS = (
 
 @dataclass(frozen=True)
 class Goal:
-    """The errors on ADULT that one of some mechanisms should have, at the most."""
+    """Upper limits of the errors on ADULT, for the best of some mechanisms."""
 
     epsilon: float
     mechanisms: Sequence[str]
@@ -67,13 +67,13 @@ GOALS = (
 
 
 def check_claims(comparisons: Sequence[Comparison], outcomes: Outcomes) -> list[Claim]:
-    """All of them, with what was measured so far."""
+    """Check all claims against the results so far."""
     summaries = {comparison.name: summarise(outcomes, comparison) for comparison in comparisons}
     return [
         within(
-            "On ADULT, errors are at most what was hoped for.",
+            "On ADULT, errors are at most the targets.",
             [errors for goal in GOALS for errors in _nearest(goal, summaries.get("adult", []))],
-            title="errors of the mechanism that comes nearest",
+            title="errors of the mechanism closest to the target",
         ),
         *(
             closer(
@@ -87,7 +87,7 @@ def check_claims(comparisons: Sequence[Comparison], outcomes: Outcomes) -> list[
                     )
                 ],
                 more_than=1,
-                title=f"how many times as large the errors of {finding.other} are as those of {finding.ours}",
+                title=f"errors of {finding.other} divided by those of {finding.ours}",
             )
             for finding in FINDINGS
         ),
@@ -95,7 +95,7 @@ def check_claims(comparisons: Sequence[Comparison], outcomes: Outcomes) -> list[
 
 
 def _nearest(goal: Goal, summaries: Sequence[Summary]) -> list[tuple[str, float, float]]:
-    """Largest and mean error of the mechanism that is nearest to both, each with its limit."""
+    """Largest and mean error of the mechanism that is closest to both limits, each with its limit."""
     candidates = [
         summary
         for summary in summaries

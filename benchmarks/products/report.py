@@ -1,4 +1,4 @@
-"""Tables and plots of what was measured, for the terminal and for the documentation."""
+"""Tables and plots of results, for the terminal and for the documentation."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ truth, as a fraction of the rows; max and mean are over all asked queries. The t
 because the data is public ([where to get it](../data.md)). Seconds are those of the whole job;
 processor seconds add up its threads.
 
-Measuring goes on where it was broken off, and the tables show what is there:
+An interrupted measurement can be continued; the tables show the results so far:
 
 ```sh
 make bench-products
@@ -45,7 +45,7 @@ REFERENCES = {
         Reference("a bootstrap sample of the true rows: no privacy", 0.0056, 2.9e-5, "–"),
     )
 }
-"""By comparison and epsilon."""
+"""Errors of other code, by comparison and epsilon."""
 
 
 def write_report(comparisons: Sequence[Comparison], outcomes: Outcomes, folder: Path) -> None:
@@ -66,7 +66,7 @@ def write_report(comparisons: Sequence[Comparison], outcomes: Outcomes, folder: 
 
 
 def _marks(summaries: Sequence[Summary]) -> list[Mark]:
-    """The answers above, the released rows below."""
+    """Marks of the answers in the first row, of the released rows in the second."""
     answers = [Mark("of the model's answers", s.mechanism, s.epsilon, s.answers) for s in summaries]
     rows = [
         Mark("of the released rows", s.mechanism, s.epsilon, s.released_rows)
@@ -87,7 +87,7 @@ def _section(comparison: Comparison, size: str, plot: str, tables: list[Figures]
 
 
 def _tables(comparison: Comparison, summaries: list[Summary]) -> list[Figures]:
-    """All figures at the largest epsilon, other code beside them, and errors at every epsilon."""
+    """All results at the largest epsilon, a comparison with other code, and errors at every epsilon."""
     tables = [at_largest_epsilon(summaries)]
     for (name, epsilon), references in REFERENCES.items():
         ours = [summary for summary in summaries if summary.epsilon == epsilon]

@@ -1,4 +1,4 @@
-"""What is compared: private tables, the marginals asked of them, and the mechanisms that compete."""
+"""What is compared: private tables, their marginals, and the mechanisms."""
 
 import math
 from itertools import combinations
@@ -31,11 +31,11 @@ WITHOUT_HISTOGRAM = (
     "aim",
 )
 ROWS = ("private_gsd", "rap_plus_plus")
-"""What searches for rows, with or without numbers."""
+"""Mechanisms that search for rows."""
 GAMES = ("dual_query", "fem", "query_gan")
 PUBLIC = ("pmw_pub", "pep_pub", "gem_pub")
 PRIVATE_BASELINE = ("gem", "relaxed_projection")
-"""What competes beside public data without using it."""
+"""Mechanisms that do not use the public data, for comparison."""
 
 ORDER = 3
 MARGINAL_SEED = 0

@@ -1,1 +1,1 @@
-"""`make bench-service`: the service under load, one module for each figure."""
+"""`make bench-service`: the service under load, one module per measurement."""

@@ -1,7 +1,6 @@
-"""`python -m benchmarks.service`: all figures, on servers that are thrown away.
+"""`python -m benchmarks.service`: all measurements, on temporary servers.
 
-Clients, service, workers and servers share one machine, so the figures are what that machine does in
-all.
+Clients, service, workers and servers share one machine, so the results include the load of all of them.
 """
 
 import argparse
@@ -19,7 +18,7 @@ OPEN_FILES = 8192
 
 
 def main() -> None:
-    """Run all. What needs workers comes first: later figures leave releases that nobody should run."""
+    """Run all measurements. Those with workers come first: later ones leave releases in the queue."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service", description=__doc__)
     parser.add_argument("--upload-mib", type=int, default=2048, help="size of the uploaded table")
     parser.add_argument("--submissions", type=int, default=1000, help=f"at least {FITTING}")

@@ -13,7 +13,7 @@ WORKLOAD = [{"type": "marginals", "k": 2}]
 
 
 def free_answers(stack: Stack) -> None:
-    """One release, asked for answers and for rows, by one analyst and by several."""
+    """Ask one release for answers and for rows, by one analyst and by several."""
     rows = []
     with stack.worker("all"):
         release = _released(stack)

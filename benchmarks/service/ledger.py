@@ -1,4 +1,4 @@
-"""Committed charges against plain rows of the same size, one transaction each."""
+"""Committed charges compared with plain rows of the same size, one transaction each."""
 
 import time
 import uuid
@@ -18,7 +18,7 @@ OUTCOME = bytes(8 * 100)
 
 
 def ledger_operations(stack: Stack, *, workers: int) -> None:
-    """One worker, then several, each with a population of its own."""
+    """Measure one worker, then several, each with its own population."""
     with stack.owner.begin() as connection:
         connection.execute(text('CREATE TABLE plain (id uuid, sequence bigint, "values" bytea)'))
     rows = []
@@ -44,7 +44,7 @@ def _insert(stack: Stack) -> None:
 
 
 def _charging(stack: Stack) -> Callable[[], None]:
-    """A claimed release, and the charging of all its operations."""
+    """Claim a release; returns a function that charges all its operations."""
     population, release = stack.population(1.0), uuid.uuid4()
     with stack.app.begin() as connection:
         repository.reserve(
@@ -67,7 +67,7 @@ def _charging(stack: Stack) -> Callable[[], None]:
 
 
 def _seconds_at_once(actions: list[Callable[[], None]]) -> float:
-    """Seconds until all of them are done."""
+    """Seconds until all actions are done."""
     with ThreadPoolExecutor(len(actions)) as pool:
         start = time.perf_counter()
         for done in [pool.submit(action) for action in actions]:

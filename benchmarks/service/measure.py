@@ -1,4 +1,4 @@
-"""Doing something many times at once, and watching memory meanwhile."""
+"""Run calls many times concurrently, and watch memory."""
 
 import asyncio
 import statistics
@@ -15,7 +15,7 @@ LOOK_SECONDS = 0.05
 
 
 async def repeat(action: Callable[[], Awaitable[None]], *, times: int, at_once: int) -> None:
-    """Do something so many times, so many of them at any moment."""
+    """Run a call `times` times, a fixed number of them at once."""
     left = iter(range(times))
 
     async def one_after_the_other() -> None:
@@ -28,7 +28,7 @@ async def repeat(action: Callable[[], Awaitable[None]], *, times: int, at_once: 
 async def latencies(
     action: Callable[[], Awaitable[None]], *, times: int, at_once: int
 ) -> list[float]:
-    """How many milliseconds each of so many calls took."""
+    """Milliseconds of each of many calls."""
     found: list[float] = []
 
     async def timed() -> None:
@@ -41,19 +41,19 @@ async def latencies(
 
 
 def median_and_p99(times: list[float]) -> tuple[float, float]:
-    """The two figures by which latencies are told."""
+    """The median and the 99th percentile of latencies."""
     return statistics.median(times), statistics.quantiles(times, n=100)[98]
 
 
 def processor_seconds(process: psutil.Process) -> float:
-    """Processor time that a process and all that it started have used so far."""
+    """Processor time of a process and its descendants so far."""
     times = [each.cpu_times() for each in (process, *process.children(recursive=True))]
     return float(sum(each.user + each.system for each in times))
 
 
 @dataclass
 class Memory:
-    """Resident memory of a process and all that it started, in MiB."""
+    """Resident memory of a process and its descendants, in MiB."""
 
     before: float
     peak: float
@@ -61,9 +61,9 @@ class Memory:
 
 @contextmanager
 def watched_memory(process: psutil.Process) -> Iterator[Memory]:
-    """Look at the memory of a tree of processes again and again.
+    """Sample the memory of a tree of processes.
 
-    What they share is counted once, where the system tells (Linux), else for each of them.
+    Shared memory is counted once on Linux, and for each process on other systems.
     """
     now = _resident(process)
     seen, stopping = Memory(now, now), threading.Event()
@@ -84,7 +84,7 @@ def watched_memory(process: psutil.Process) -> Iterator[Memory]:
 def _resident(process: psutil.Process) -> float:
     total = 0
     for each in (process, *process.children(recursive=True)):
-        # One that has just ended takes nothing.
+        # A process that has just ended uses no memory.
         with suppress(psutil.NoSuchProcess):
             used = each.memory_full_info()
             total += getattr(used, "pss", used.rss)

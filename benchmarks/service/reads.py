@@ -1,4 +1,4 @@
-"""How long reading takes, alone and in company, and how much processor time the service needs."""
+"""Latency of reads, alone and concurrent, and the processor time of the service."""
 
 import asyncio
 import re
@@ -13,12 +13,12 @@ from benchmarks.service.stack import Stack
 
 READS = 1000
 WARM_UP = 200
-"""Reads before the first that counts: every client has its connection by then."""
+"""Reads before the measurement, so that every client has its connection."""
 PAGE = 50
 
 
 def reads(stack: Stack, *, clients: int) -> None:
-    """One population, and a page of releases; every client keeps its connection."""
+    """Read one population, and a page of releases; every client keeps its connection."""
     population = stack.population(1.0)
     rows = []
     for path in (f"/v1/populations/{population}", f"/v1/releases?limit={PAGE}"):
@@ -35,7 +35,7 @@ def reads(stack: Stack, *, clients: int) -> None:
 
 
 def fill_a_page(stack: Stack) -> None:
-    """Submit as many releases as a page shows; no worker carries them out."""
+    """Submit as many releases as a page shows; no worker runs them."""
     dataset = stack.settled_dataset(stack.population(1.0))
     asyncio.run(submit(stack, dataset, PAGE, 1))
 
@@ -68,10 +68,10 @@ async def _share(readers: Sequence["_Reader"], times: int) -> list[float]:
 
 
 class _Reader:
-    """A connection that asks the same again and again.
+    """A connection that repeats the same request.
 
-    An HTTP client in Python takes more processor time than the service, and serves its own
-    connections in an order that would dominate the slowest times.
+    An HTTP client in Python uses more processor time than the service, and the order in which it
+    serves its connections would dominate the slowest times.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Releases submitted at the edge of a cap: how fast they are accepted and refused, and how exactly."""
+"""Releases submitted at the limit of a cap: speed of acceptance and refusal, and exactness."""
 
 import asyncio
 import threading
@@ -18,13 +18,13 @@ from scrim.spec.budget import UNITS_PER_RHO
 from service.data.ledger import repository as ledger
 
 PRICE = 0.001
-"""What one release asks for, in rho."""
+"""The budget of one release, in rho."""
 FITTING = 100
-"""How many of them fit where the edge of a cap is measured."""
+"""Number of releases that fit, where the limit of a cap is measured."""
 
 
 def releases_at_the_edge(stack: Stack, *, submissions: int, clients: int) -> None:
-    """Submissions that all fit, that all do not, and of which exactly some fit."""
+    """Measure submissions that all fit, that are all refused, and of which some fit."""
     rows = []
     for title, fitting, at_once in (
         ("all fit", submissions, clients),
@@ -50,7 +50,7 @@ def releases_at_the_edge(stack: Stack, *, submissions: int, clients: int) -> Non
 
 
 async def submit(stack: Stack, dataset: str, submissions: int, at_once: int) -> Counter[str]:
-    """Submit releases of one price; returns how many had which outcome."""
+    """Submit releases of one price; returns the number of each outcome."""
     body = {
         "dataset_id": dataset,
         "workload": [{"type": "marginals", "k": 2}],
@@ -72,7 +72,7 @@ async def submit(stack: Stack, dataset: str, submissions: int, at_once: int) -> 
 
 
 def _largest_share(engine: Engine, population: UUID, held: list[int], accepted: int) -> float:
-    """How much of the cap was ever spent and reserved; it must not have been more than all."""
+    """The largest share of the cap that was spent and reserved; it must not exceed 1."""
     with engine.connect() as connection:
         account = ledger.account(connection, population)
     assert account.reserved_units == accepted * round(PRICE * UNITS_PER_RHO)
@@ -82,7 +82,7 @@ def _largest_share(engine: Engine, population: UUID, held: list[int], accepted: 
 
 @contextmanager
 def _watched(engine: Engine, population: UUID) -> Iterator[list[int]]:
-    """What a population has spent and reserved, looked at again and again, and at the end."""
+    """Sample what a population has spent and reserved, including at the end."""
     seen, stopping = [0], threading.Event()
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""A service on real servers of its own, thrown away at the end, with workers where wanted."""
+"""A service on temporary real servers, optionally with workers."""
 
 import base64
 import os
@@ -41,7 +41,7 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class Stack:
-    """A running service, its database, and what a worker needs to join in."""
+    """A running service, its database, and the settings for workers."""
 
     url: str
     key: str
@@ -53,11 +53,11 @@ class Stack:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Those of somebody who may do everything."""
+        """Headers with a key that has all scopes."""
         return {"Authorization": f"Bearer {self.key}"}
 
     def client(self, connections: int = 1) -> httpx.AsyncClient:
-        """A client for many calls at once."""
+        """A client for many concurrent calls."""
         return httpx.AsyncClient(
             base_url=self.url,
             headers=self.headers,
@@ -66,37 +66,37 @@ class Stack:
         )
 
     def get(self, path: str) -> dict[str, Any]:
-        """What the service shows there."""
+        """Get the response at this path."""
         answer = httpx.get(self.url + path, headers=self.headers, timeout=ANSWER_SECONDS)
         answer.raise_for_status()
         shown: dict[str, Any] = answer.json()
         return shown
 
     def wait_for(self, path: str, state: str) -> None:
-        """Wait until what is shown there has this state, looking seldom enough not to disturb."""
+        """Poll until the resource has this state, slowly enough not to disturb the measurement."""
         deadline = time.monotonic() + JOB_SECONDS
         while (found := self.get(path)["state"]) != state:
             assert time.monotonic() < deadline and found not in {"failed", "rejected"}, found
             time.sleep(PAUSE_SECONDS)
 
     def population(self, rho: float) -> UUID:
-        """A population with this cap."""
+        """Create a population with this cap."""
         body = {"name": "people", "cap": {"rho": rho}, "delta": 1e-9}
         return UUID(self.create("/v1/populations", body))
 
     def dataset(self, population: UUID, schema: dict[str, Any] = SCHEMA) -> str:
-        """A declared dataset without content."""
+        """Declare a dataset without content."""
         body = {"name": "table", "visibility": "private", "population_id": str(population)}
         return self.create("/v1/datasets", body | {"schema": schema})
 
     def upload(self, dataset: str, content: bytes) -> None:
-        """A small table."""
+        """Upload a small table."""
         headers = self.headers | {"Content-Type": "text/csv"}
         path = f"{self.url}/v1/datasets/{dataset}/content"
         httpx.put(path, content=content, headers=headers).raise_for_status()
 
     def settled_dataset(self, population: UUID) -> str:
-        """A dataset that was read, as far as the service can tell: settled as a worker would."""
+        """A dataset that is settled as if a worker had ingested it."""
         dataset = self.dataset(population)
         self.upload(dataset, b"sex,age\nF,31\n")
         with unit_of_work(self.app) as work:
@@ -114,7 +114,7 @@ class Stack:
 
     @contextmanager
     def worker(self, queue: str) -> Iterator[psutil.Process]:
-        """A worker of one queue, and whatever processes it starts."""
+        """Run a worker of one queue, and its child processes."""
         log = self.folder / f"{queue}.log"
         argv = [sys.executable, "-m", "worker", "--queue", queue]
         with _running(argv, self.environment, log) as process:
@@ -126,7 +126,7 @@ class Stack:
 
 @contextmanager
 def running_stack(*, max_upload_bytes: int) -> Iterator[Stack]:
-    """Postgres and Valkey, both durable, and one service process."""
+    """Run Postgres and Valkey, both durable, and one service process."""
     with (
         tempfile.TemporaryDirectory(prefix="scrim-bench-") as name,
         PostgresServer(Path(name)) as postgres,

@@ -1,4 +1,4 @@
-"""One large CSV: uploaded, then ingested, and how much memory the service and the worker take."""
+"""One large CSV: time and memory of its upload and its ingest."""
 
 import asyncio
 import random
@@ -26,7 +26,7 @@ SCHEMA = {
 
 
 def upload_and_ingest(stack: Stack, mebibytes: int) -> None:
-    """Send a table as fast as the service takes it, then wait until a worker has read it."""
+    """Send a table as fast as the service accepts it, then wait until a worker has read it."""
     dataset = stack.dataset(stack.population(1.0), SCHEMA)
     with stack.worker("ingest") as worker, watched_memory(worker) as worker_memory:
         with watched_memory(stack.process) as service_memory:
@@ -71,7 +71,7 @@ async def _upload(stack: Stack, dataset: str, mebibytes: int) -> httpx.Response:
 
 
 async def _table(size: int) -> AsyncIterator[bytes]:
-    """A table of exactly so many bytes: the same rows again and again."""
+    """A table of exactly this many bytes, with repeated rows."""
     header = b"sex,age,town,income\n"
     rows = _rows()
     yield header
@@ -79,7 +79,7 @@ async def _table(size: int) -> AsyncIterator[bytes]:
     while left >= len(rows):
         yield rows
         left -= len(rows)
-    # Whole rows, and then blanks behind the last value: they are no part of a number.
+    # Whole rows, padded with blanks after the last value, which are not part of a number.
     whole = rows[: rows.rfind(b"\n", 0, left) + 1]
     yield whole[:-1] + b" " * (left - len(whole)) + b"\n"
 

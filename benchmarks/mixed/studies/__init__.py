@@ -1,4 +1,4 @@
-"""Studies that are no comparison of errors at several epsilons: one module for each command.
+"""Studies other than comparisons of errors at several epsilons: one module per command.
 
-Every study lists its cases, measures one at a time, and shows all that its file has.
+Every study lists its cases, measures one at a time, and shows all results in its file.
 """

@@ -1,7 +1,7 @@
 """Figure 2 of the Private-GSD paper: what crossovers add to mutations.
 
-The data is artificial, sparse and of high cardinality, so that a random value is hardly ever a useful
-one, while another row often has it.
+The data is artificial, sparse and of high cardinality, so a random value is rarely useful, while the
+value of another row often is.
 """
 
 import time
@@ -36,7 +36,7 @@ def measure(findings: Findings, *, runs: int, again: bool = False) -> None:
 
 
 def sparse_data() -> DataSet:
-    """Every column has few of its categories, each about as often as the others."""
+    """Rows in which every column has few of its categories, each about equally often."""
     rng = np.random.default_rng(0)
     values = [str(code) for code in range(CATEGORIES)]
     column = {"type": "categorical", "values": values, "other": values[-1], "nullable": False}
@@ -51,7 +51,7 @@ def sparse_data() -> DataSet:
 
 
 def every_category(schema: Schema) -> QuerySet:
-    """One query for each. Asked as marginals, they would be what the search starts from."""
+    """One query per category. As marginals, they would be the starting point of the search."""
     queries: list[dict[str, list[float] | str | None]] = [
         {column.name: value}
         for column in schema.attributes

@@ -26,7 +26,7 @@ of 20,000 synthetic rows; what counts is its F1 score on the true test rows. Aft
 paper, with another survey year and fewer columns, so that only the order of the methods compares."""
 COLUMNS = COLUMN_SETS["multitask"]
 TARGETS = {"PINCP>50000": "yes", "MIG": "same house", "PUBCOV": "1", "JWMNP>20": "yes"}
-"""The labels to be learnt, each with the value that counts as positive."""
+"""The labels to learn, each with its positive value."""
 FEATURES = [name for name in (*COLUMNS.categorical, *COLUMNS.numeric) if name not in TARGETS]
 TEST_SHARE = 0.2
 SYNTHETIC_ROWS = 20_000
@@ -35,7 +35,7 @@ TRUE_ROWS, ALWAYS = "the true rows", "always yes"
 
 @dataclass(frozen=True)
 class Method:
-    """What is measured, and by which mechanism."""
+    """A mechanism and what it measures."""
 
     mechanism: str
     parameters: Mapping[str, object]
@@ -60,7 +60,7 @@ METHODS = {
 def measure(
     findings: Findings, *, epsilons: Sequence[float], runs: int, again: bool = False
 ) -> None:
-    """Train on the true rows, and on those of every method at every epsilon."""
+    """Train on the true rows, and on the synthetic rows of every method at every epsilon."""
     data = persons(STATE, COLUMNS, bins=TREE_LEAVES)
     known = keep_known(method.mechanism for method in METHODS.values())
     cases: list[Case] = [

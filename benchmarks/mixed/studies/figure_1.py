@@ -1,7 +1,7 @@
 """Figure 1 and appendix B.3 of the Private-GSD paper: three prefixes on which its RAP++ fails.
 
-A sigmoid is one half at its threshold, so rows that sit on a threshold can look right to gradients
-while the query counts all or none of them.
+A sigmoid is 1/2 at its threshold, so rows on a threshold can have zero error for the gradients while
+the query counts all or none of them.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ ROWS = 30_000
 EPSILON = 1.0
 THRESHOLDS = (0.49, 0.50, 0.51)
 COLUMNS = {"all rows at 0.5": [0.5], "half at 0, half at 1": [0.0, 1.0]}
-"""The values of each column, one as often as the other."""
+"""The values of each column, equally often."""
 PARAMETERS: dict[str, dict[str, object]] = {
     "private_gsd": {"mode": "one_shot"},
     "rap_plus_plus": {"rounds": 1, "per_round": len(THRESHOLDS)},

@@ -12,7 +12,7 @@ STEPS = 100
 
 
 def features_of(table: Table, names: Sequence[str]) -> torch.Tensor:
-    """Categories one-hot, numbers as their place between the bounds, missing ones marked."""
+    """Features of a table: one-hot categories, numbers scaled to their bounds, missing values marked."""
     parts = [_features_of_chunk(chunk, table.schema, names) for chunk in _numbers(table, names)]
     return torch.from_numpy(np.concatenate(parts))
 
@@ -37,7 +37,7 @@ def _features_of_chunk(
 
 
 def labels_of(table: Table, name: str, positive: str) -> torch.Tensor:
-    """1 where a categorical column has the given value, 0 elsewhere."""
+    """Labels: 1 if a categorical column has the given value, else 0."""
     column = table.schema.attribute(name)
     assert isinstance(column, CategoricalColumn)
     codes = np.concatenate([chunk[name] for chunk in _numbers(table, [name])])
@@ -69,13 +69,13 @@ class LogisticRegression:
         return features @ self._weights + self._constant
 
     def predict(self, features: torch.Tensor) -> torch.Tensor:
-        """Which rows are more likely positive than not."""
+        """Predict which rows are positive."""
         with torch.no_grad():
             return self._logits(features) > 0
 
 
 def f1_score(predicted: torch.Tensor, labels: torch.Tensor) -> float:
-    """The harmonic mean of precision and recall; 0 where nothing is found."""
+    """The harmonic mean of precision and recall; 0 if no row is predicted correctly."""
     positive = labels > 0
     hits = (predicted & positive).sum().item()
     mistakes = (predicted != positive).sum().item()

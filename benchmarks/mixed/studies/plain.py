@@ -1,6 +1,6 @@
 """The plain way to score candidates: count all queries on all rows of every one.
 
-The genetic search follows one changed cell instead. This exists only to be compared with it.
+The genetic search updates counts for one changed cell instead. This module is its baseline.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ CANDIDATES = 20
 
 
 class PlainLoss:
-    """How far the counts of some rows are from those of a table, scaled to as many rows."""
+    """The distance between the counts of some rows and those of a table, scaled to as many rows."""
 
     def __init__(self, queries: QuerySet, data: DataSet, rows: int) -> None:
         self._queries = queries
@@ -28,7 +28,7 @@ class PlainLoss:
 
 
 def seconds_per_candidate(queries: QuerySet, data: DataSet, rows: int, *, repeats: int) -> float:
-    """Random cells of drawn rows get the value that another row has, and all is counted again."""
+    """Time to change random cells to values of other rows and count everything again."""
     rng = np.random.default_rng(0)
     columns = next(iter(data.table.chunks()))
     drawn = rng.integers(len(next(iter(columns.values()))), size=rows)

@@ -1,4 +1,4 @@
-"""How fast the genetic search scores candidates, and what makes its generations longer."""
+"""Speed of the genetic search, and how the time of a generation grows."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ GENERATIONS = 10_000
 
 
 class SearchProblem:
-    """What is searched for, and with how many rows."""
+    """The queries of a search, and its number of rows."""
 
     def __init__(self, data: DataSet, item: WorkloadItem, rows: int = SEARCHED_ROWS) -> None:
         self.data = data
@@ -38,12 +38,12 @@ class SearchProblem:
         self._true = self.queries.count(data.table) / data.rows
 
     def seconds_per_generation(self, repeats: int) -> float:
-        """The fastest of some searches."""
+        """Seconds of a generation in the fastest of some searches."""
         self._time(generations=1)  # compiles
         return min(self._time(generations=GENERATIONS) for _ in range(repeats))
 
     def _time(self, *, generations: int) -> float:
-        """From the first report of progress, which is made when everything is ready."""
+        """Time a search from its first report of progress, when everything is ready."""
         search = GeneticSearch(
             self.data.schema,
             rows=self.rows,
@@ -73,7 +73,7 @@ def _marginals_of_adult(count: int) -> Marginals:
 
 
 def _pair_of_columns(categories: int) -> DataSet:
-    """Two columns of so many categories, drawn at random."""
+    """Two random columns of `size` categories."""
     values = [str(code) for code in range(categories)]
     column = {"type": "categorical", "values": values, "other": values[-1], "nullable": False}
     schema = Schema.model_validate({"columns": [{"name": name, **column} for name in "ab"]})
@@ -134,7 +134,7 @@ def _measure(case: Case, repeats: int) -> Found:
 
 
 def tables(findings: Findings) -> list[Figures]:
-    """The two ways side by side, and one table for everything that grows."""
+    """A table that compares both ways, and one table for each quantity that grows."""
     found = findings.read()
     beside = [
         [case["beside"], f["candidates_per_second"], f["plain_per_second"], _ratio(f)]
