@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Configuration of all tests."""
 
 import os
 import signal
@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, settings
 
 from tests.fresh_noise import FreshNoise
 
-# Tests run in several processes at once: more threads than cores only wait for each other.
+# Tests run in several processes at once: more threads than cores would only compete.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# A shell that runs the tests in the background has them ignore Ctrl-C, and so everything they start;
-# `nohup` does so with hangups.
+# A shell that runs the tests in the background makes them, and their children, ignore Ctrl-C;
+# `nohup` does the same with hangups.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests of whole stacks first.
 
-    A process of `pytest -n` that has nothing left to do takes over the last tests of another. If those
-    share a stack, each process starts one.
+    An idle process of `pytest -n` takes over the last tests of another. If those share a stack, each
+    process starts one.
     """
     items.sort(key=lambda item: item.get_closest_marker("e2e") is None)

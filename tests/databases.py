@@ -1,4 +1,4 @@
-"""Databases for tests: one is migrated for each server, and copied from then on."""
+"""Databases for tests: one per server is migrated, and then copied."""
 
 import uuid
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def create_database(server_url: str) -> URL:
 
 @cache
 def _migrated(server_url: str) -> str:
-    """A database that is never used but for copies."""
+    """A migrated database that is only used as a template."""
     name = f"migrated_{uuid.uuid4().hex}"
     on_server(server_url, f"CREATE DATABASE {name}")
     migrate(make_url(server_url).set(database=name))
@@ -29,7 +29,7 @@ def _migrated(server_url: str) -> str:
 
 
 def on_server(server_url: str, statement: str) -> None:
-    """Carry out a statement about whole databases."""
+    """Run a statement about whole databases."""
     engine = open_engine(make_url(server_url).set(database="postgres"))
     try:
         with engine.connect() as connection:
@@ -40,9 +40,9 @@ def on_server(server_url: str, statement: str) -> None:
 
 @contextmanager
 def ledger_in_the_past(owner: Engine, population: UUID, by: timedelta) -> Iterator[None]:
-    """Date the entries that a ledger has by now earlier, as a superuser, for as long as this lasts.
+    """Backdate the present entries of a ledger, as a superuser, while the block runs.
 
-    Its chain does not verify meanwhile, because hashes cover the dates.
+    Its chain does not verify during that time, because hashes cover the dates.
     """
     move = text(
         "UPDATE ledger.audit SET at = at - :by WHERE account = :population AND seq <= :last"

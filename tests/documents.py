@@ -29,7 +29,7 @@ class Block:
 
 
 def name_of(document: Path) -> str:
-    """As it is called from the root of the project."""
+    """The path of a document from the root of the project."""
     return str(document.relative_to(ROOT))
 
 
@@ -43,7 +43,7 @@ def blocks(document: Path) -> list[Block]:
         ]
     return [
         Block(token.info.partition(" ")[0], token.content, _span(token)[0] + 2)
-        # What is merely indented is code as well, of no language.
+        # Indented blocks are code as well, without a language.
         if token.type == "fence"
         else Block("", token.content, _span(token)[0] + 1)
         for token in code_tokens(document)
@@ -67,7 +67,7 @@ def prose(document: Path) -> str:
 
 @cache
 def code_tokens(document: Path) -> tuple[Token, ...]:
-    """Every block of code that a reader of Markdown sees, however it is written."""
+    """Every block of code in Markdown, fenced or indented."""
     tokens = MarkdownIt().parse(document.read_text())
     return tuple(token for token in tokens if token.type in ("fence", "code_block"))
 

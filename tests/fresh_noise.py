@@ -1,6 +1,6 @@
 """Guard: a test that draws fresh privacy noise must carry the marker `random` or `statistical`.
 
-Privacy noise has no seed, so such a test may see another outcome in every run. The marker lets
+Privacy noise has no seed, so the outcome of such a test may differ in every run. The marker lets
 `make test-random` find it. The guard sees every draw of OpenDP in the process of the tests. A draw in
 another process is announced by the code that starts the process (`announce_noise`). Noise that is drawn in a
 fixture counts for every test that uses the fixture.
@@ -56,7 +56,7 @@ class FreshNoise:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        """Fail a test that draws noise and does not say so."""
+        """Fail a test that draws noise without the marker."""
         before = _drawn
         result = yield
         if any(item.get_closest_marker(name) for name in MARKERS):

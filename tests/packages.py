@@ -20,7 +20,7 @@ def build(source: Path, folder: Path, *, target: str = "wheel") -> Path:
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    # The last word on standard error is the path of what was built.
+    # The last word on standard error is the path of the built file.
     return folder / Path(done.stderr.split()[-1]).name
 
 

@@ -1,5 +1,5 @@
-"""How long tests wait for something that must happen."""
+"""The timeout of tests that wait for an event."""
 
 PATIENCE = 300.0
-"""Seconds after which it is taken to have failed. A test that passes waits for the event, not for the
-clock, so that a busy machine fails nothing."""
+"""Timeout in seconds. A test that passes waits for the event and not for the clock, so a busy machine
+does not make it fail."""

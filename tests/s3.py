@@ -1,4 +1,4 @@
-"""A server that speaks S3, for tests of what is kept there."""
+"""A local S3 server for tests."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from tests.patience import PATIENCE
 
 @contextmanager
 def running_s3() -> Iterator[str]:
-    """The address of a server that runs as long as the block."""
+    """Run a server during the block; yields its address."""
     port = find_free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -35,7 +35,7 @@ def running_s3() -> Iterator[str]:
 
 
 def s3_settings(endpoint: str) -> dict[str, str]:
-    """The variables by which programs find the server."""
+    """The environment variables that point programs to the server."""
     return {
         "AWS_ENDPOINT": endpoint,
         "AWS_ALLOW_HTTP": "true",
@@ -46,7 +46,7 @@ def s3_settings(endpoint: str) -> dict[str, str]:
 
 
 def create_bucket(endpoint: str) -> str:
-    """A bucket of its own."""
+    """Create a new bucket."""
     bucket = f"bucket-{uuid.uuid4().hex}"
     assert httpx.put(f"{endpoint}/{bucket}").status_code == 200
     return bucket

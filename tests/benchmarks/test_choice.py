@@ -1,6 +1,6 @@
 """What `auto` chooses is near the best that was measured, on the tables of the benchmark.
 
-A new result that it should follow, or a ranking that got worse, fails here.
+The test fails if a new result calls for another choice, or if the ranking gets worse.
 """
 
 from collections import defaultdict
@@ -35,7 +35,7 @@ LOANS = sizes(
     "101 101 101 101 101 101 101 17 27 122 122 62 7 101 122 101 101 101 101 101 101 101 101 101 101 4 "
     "101 101 26 3 8 36 12 6 4 61 5 15 51 72 61 121 145 3 145 4 145"
 )
-"""Without a column of 1,001 codes, which is in one of the marginals that were asked."""
+"""The columns of LOANS, without one of 1,001 codes that is in one of the marginals."""
 
 
 def small_triples(codes: list[int], rows: int) -> list[list[str]]:
@@ -53,7 +53,7 @@ SETS: dict[str, tuple[int, list[int], dict[str, Any]]] = {
     "acs-pa": (134_347, PENNSYLVANIA, {**ALL, "count": 512, "seed": 0}),
     "adult-public": (43_944, ADULT, ALL),
 }
-"""Rows, sizes of the columns, and what is asked; the triples of a random choice are others."""
+"""Rows, sizes of the columns, and workload; random triples differ from those of the benchmark."""
 
 
 def measured(name: str, epsilon: float) -> dict[str, float]:

@@ -66,7 +66,7 @@ def toy_schema() -> TwoLevelSchema:
 
 
 def toy_households(groups: int = HOUSEHOLDS) -> Households:
-    """Fictional ones: people of a household are of one age, which its rooms tell."""
+    """Fictional households: all people of a household have the same age, given by its number of rooms."""
     rng = np.random.default_rng(0)
     sizes = rng.integers(1, LARGEST, groups, endpoint=True)
     group = np.repeat(np.arange(groups), sizes)
@@ -172,7 +172,7 @@ def test_households_that_are_not_too_large_come_with_all_their_people(
     assert found.individuals == kept["NP"].sum()
     assert found.schema.linked.group_attributes == list(columns.of_households)
     assert found.schema.linked.individual_attributes == list(columns.of_persons)
-    # Whoever lives together does so in the file, too.
+    # People who live together in the file are in one group.
     together = persons.merge(kept, on="SERIALNO")
     own, shared = ("SEX", "MULTG")
     codes = {name: next(found.table.codes([name]))[name] for name in (own, shared)}
@@ -205,7 +205,7 @@ def test_every_comparison_has_a_name_of_its_own() -> None:
 
 
 def real_data() -> str | None:
-    """Why it cannot be read, if so."""
+    """Skip unless the real data can be read."""
     try:
         find("acs-pums-2024/persons_NY.csv.gz")
     except SystemExit as missing:
@@ -272,7 +272,7 @@ def test_tables_alone_have_all_rows() -> None:
 @pytest.mark.parametrize(("unit", "relation"), list(product(UNITS, RELATIONS)))
 def test_sizes_beside_groups_are_paid_for(unit: Unit, relation: Relation) -> None:
     alone = protection_of_groups(protection_of(unit, relation, LARGEST), toy_schema())
-    # Who joins a household makes a row of another size of it: one row less and one more.
+    # A person who joins a household changes its size: one row is removed and one is added.
     assert alone.max_rows_per_unit == (2 if (unit, relation) == ("person", "add_remove") else 1)
 
 
@@ -284,7 +284,7 @@ def test_people_are_dealt_to_households_at_random() -> None:
     released = Households(private.schema, rows)
     assert released.groups == private.groups
     assert released.individuals == pytest.approx(private.individuals, rel=0.1)
-    # Rooms tell the age of people in truth, and nothing in the join.
+    # In the true data rooms determine ages; in the random join they are independent.
     asked = [
         Hierarchical(type="hierarchical", attributes=[["rooms", "age"]], levels=["individual"])
     ]

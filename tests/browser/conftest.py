@@ -1,4 +1,4 @@
-"""A browser, and the whole stack with real workers, as its users have it."""
+"""A browser, and the whole stack with real workers."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from tests.worker.support import Stack, await_that, running_stack
 
 @dataclass(frozen=True)
 class World:
-    """An installation in which something has happened already."""
+    """An installation with some data and releases."""
 
     stack: Stack
     keys: dict[Scope, str]
@@ -38,11 +38,11 @@ class World:
 
 @pytest.fixture(scope="session")
 def program() -> str:
-    """The Chromium to start; without one, nothing else is started either."""
+    """The Chromium to start; without one, nothing else is started."""
     return find_chromium()
 
 
-# Not for the whole session: its event loop would be in the way of tests that have one of their own.
+# Not for the whole session: its event loop would conflict with tests that run their own.
 @pytest.fixture(scope="module")
 def browser(program: str) -> Iterator[Any]:
     """A running Chromium."""
@@ -92,7 +92,7 @@ def _furnished(stack: Stack) -> World:
 
 @pytest.fixture
 def visit(browser: Any, world: World) -> Iterator[Callable[..., Any]]:
-    """Opens browsers that share nothing, and closes them; each must have had nothing to complain of."""
+    """Open isolated browsers, and close them at the end; each must have logged no error."""
     with ExitStack() as held:
 
         @contextmanager

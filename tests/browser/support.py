@@ -1,4 +1,4 @@
-"""A real Chromium: where it is, and what people do in it."""
+"""A real Chromium, and actions of a user in it."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 PATIENCE = 120_000
-"""Milliseconds after which something that must happen is taken to have failed."""
+"""Timeout in milliseconds for something that must happen."""
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--disable-gpu",
@@ -21,7 +21,7 @@ FLAGS = (
 
 
 def find_chromium() -> str:
-    """The program; skips the test if there is none, or fails it where one is required."""
+    """Find the program; skip the test if there is none, or fail it if one is required."""
     named = os.environ.get("SCRIM_CHROMIUM")
     found = next(
         (path for name in (named, *PROGRAMS) if name and (path := shutil.which(name))), None
@@ -39,12 +39,12 @@ def find_chromium() -> str:
 
 
 def flags() -> list[str]:
-    """How to start it; root has no sandbox."""
+    """Arguments of the program; root needs --no-sandbox."""
     return [*FLAGS, "--no-sandbox"] if os.geteuid() == 0 else list(FLAGS)
 
 
 class Person:
-    """Somebody at a browser, who notices everything that a console of the browser would show."""
+    """A user of a browser, who records everything that the browser's console shows."""
 
     def __init__(self, page: Any, url: str) -> None:
         self.page = page
@@ -96,7 +96,7 @@ class Person:
         )
 
     def check(self) -> None:
-        """Nothing went wrong in the browser, and it asked for pages and their files alone."""
+        """Check that the browser logged no error, and requested only pages and their files."""
         assert self.complaints == []
         own = (f"{self.url}/console", f"{self.url}/docs")
         assert {each for each in self.addresses if not each.startswith(own)} == set()

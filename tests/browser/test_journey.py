@@ -55,7 +55,7 @@ def declare_dataset(person: Person) -> None:
     page.locator("#c0\\.name").fill("sex")
     page.locator("#c0\\.values").fill("F\nM")
     page.locator("#c1\\.name").fill("age")
-    # The fields of a number come at once, and what was typed before stays.
+    # The fields of a number appear at once, and earlier input is kept.
     page.locator("#c1\\.type").select_option("integer")
     page.locator("#c1\\.lower").fill("0")
     page.locator("#c1\\.upper").fill("99")
@@ -85,7 +85,7 @@ def upload(person: Person, folder: Path) -> None:
     table.write_bytes(csv_rows(400))
     page.locator("input[type=file]").set_input_files(table)
     person.press("Upload")
-    # It becomes ready before our eyes.
+    # The page shows when it becomes ready, without a reload.
     page.locator("[data-state=ready]").wait_for(timeout=PATIENCE)
     person.follow("New release")
 
@@ -109,7 +109,7 @@ def submit_release(person: Person) -> None:
     page.locator("#preview .big").first.wait_for()
     page.locator("#w0\\.k").fill("1")
     page.locator("#rows").fill("300")
-    # A hasty hand makes one release all the same.
+    # A double click creates only one release.
     page.get_by_role("button", name="Submit the release").dblclick()
     page.wait_for_url(re.compile(r"/console/releases/[0-9a-f-]{36}$"))
 
@@ -117,7 +117,7 @@ def submit_release(person: Person) -> None:
 def watch_and_publish(person: Person) -> str:
     page = person.page
     address: str = page.url
-    # Nobody reloads the page: it follows the release by itself.
+    # The page follows the release without a reload.
     page.locator(".state-succeeded").wait_for(timeout=PATIENCE)
     page.get_by_role("link", name="synthetic.csv").wait_for()
     person.press("Publish")

@@ -69,14 +69,14 @@ def test_every_page_is_accessible_and_fits(
 
 
 def inspected(person: Person, name: str, size: dict[str, int], scheme: str) -> dict[str, str]:
-    """What is wrong with the page that is open."""
+    """The accessibility violations of the open page."""
     from axe_playwright_python.sync_playwright import Axe
 
     folder = os.environ.get("SCRIM_SCREENSHOTS")
     if folder:
         place = Path(folder) / f"{name}-{size['width']}-{scheme}.png"
         person.page.screenshot(path=place, full_page=True)
-    # What is folded away is looked at as well.
+    # Collapsed sections are inspected as well.
     person.page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     found = Axe().run(person.page)
     faults = {
@@ -150,7 +150,7 @@ class TestForms:
             person.page.locator("#c0\\.upper").fill("1")
             person.press("Declare the dataset")
             person.page.get_by_text("must not be larger than").first.wait_for()
-            # Whoever cannot see it is told first.
+            # Screen readers announce it first.
             assert person.page.evaluate("document.activeElement.hasAttribute('data-problem')")
 
     def test_the_return_key_removes_nothing(self, visit: Any, world: World) -> None:

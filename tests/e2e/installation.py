@@ -1,4 +1,4 @@
-"""The servers of the page for operators, and what happens to its installation between two commands."""
+"""The servers of the operators' page, and events in its installation between two commands."""
 
 import os
 from collections.abc import Iterator
@@ -32,14 +32,14 @@ def operating(folder: Path) -> Iterator[Surroundings]:
 
 
 def drop_database(postgres: PostgresServer) -> None:
-    """The page makes it."""
+    """Drop the database, which the page creates."""
     server = postgres.dsn.removesuffix(DATABASE) + "postgres"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {DATABASE}")
 
 
 def surroundings(home: Path, postgres: PostgresServer, valkey: ValkeyServer) -> Surroundings:
-    """The page's addresses are those of our servers, and its populations come from elsewhere."""
+    """Replace the page's addresses by those of our servers, and add its populations."""
     owner = make_url(postgres.dsn)
     replacements = {
         "/srv/scrim": str(home),
@@ -49,13 +49,13 @@ def surroundings(home: Path, postgres: PostgresServer, valkey: ValkeyServer) -> 
     }
 
     def open_populations() -> None:
-        """Two, of which one is not touched again until the page does so."""
+        """Open two populations; one stays unchanged until the page changes it."""
         with serving(Settings(), home) as api:
             replacements["POPULATION_ID"] = api.population(name="kept")
             replacements["CHANGED"] = api.population(name="changed")
 
     def change_one() -> None:
-        """After the backup, so that whoever restores it loses an entry."""
+        """Change one population after the backup, so that restoring it loses an entry."""
         commands.set_cap(UUID(replacements["CHANGED"]), Budget(rho=0.5), may_rise=False)
 
     return Surroundings(

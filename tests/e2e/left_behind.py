@@ -1,4 +1,4 @@
-"""What must be there after a page was carried out, where that is more than its commands check."""
+"""Checks of what a page leaves behind, beyond those of its commands."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from scrim.verify import verify
 from tests.e2e.pages import Ran
 
 HOMES, LARGEST = 1000, 5
-"""How many groups the page about households releases, and individuals in a group."""
+"""The number of groups that the page about households releases, and the largest group size."""
 
 
 def check_rows_of_the_library(ran: Ran) -> None:
@@ -38,7 +38,7 @@ def check_households(ran: Ran) -> None:
 
 
 def check_that_they_join(groups: list[dict[str, str]], individuals: list[dict[str, str]]) -> None:
-    """Every individual has its group, and every group has some of them."""
+    """Every individual has a group, and no group is empty."""
     assert [row["home"] for row in groups] == [str(1 + number) for number in range(HOMES)]
     members = Counter(row["home"] for row in individuals)
     assert members.keys() == {row["home"] for row in groups}

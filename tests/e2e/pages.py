@@ -1,4 +1,4 @@
-"""Pages that are carried out: one shell and one Python namespace for each, block after block."""
+"""Run the code of pages: one shell and one Python namespace per page, block after block."""
 
 import ast
 import os
@@ -16,30 +16,30 @@ from tests.fresh_noise import announce_noise
 from tests.patience import PATIENCE
 
 ADDRESS = "http://127.0.0.1:8000"
-"""Where the pages' service answers, if nothing else is said."""
+"""The default address of the pages' service."""
 EXECUTED = ("sh", "python")
 FAILS = "  # fails"
-"""Ends a command that is shown because it fails."""
+"""Comment at the end of a command that must fail."""
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Where a page is carried out, and how that differs from what the page says."""
+    """The environment in which a page runs, and how it differs from the page's text."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     replacements: Mapping[str, str] = field(default_factory=dict)
-    """Other words for some of the page's: addresses of machines that only a reader has."""
+    """Replacements in the page's text, such as addresses of the reader's machines."""
     interludes: Mapping[str, Callable[[], None]] = field(default_factory=dict)
-    """What happens just before the block that has these words, with the settings of the page's shell."""
+    """Functions to call before the block that contains these words, in the page's environment."""
 
     def adapted(self, text: str) -> str:
-        """The text with other words."""
+        """The text with replacements."""
         for words, others in self.replacements.items():
             text = text.replace(words, others)
         return text
 
     def prepare(self, block: Block) -> None:
-        """Let happen what happens before a block."""
+        """Call the interludes before a block."""
         for words, act in self.interludes.items():
             if words in block.text:
                 act()
@@ -47,7 +47,7 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Ran:
-    """A page that was carried out: what it left behind, printed, and asked of stand-ins."""
+    """The result of a page: its folder, its output, and the calls of stand-ins."""
 
     folder: Path
     printed: str
@@ -55,7 +55,7 @@ class Ran:
 
 
 def run_page(document: Path, folder: Path, surroundings: Surroundings) -> Ran:
-    """Carry out every block of a page that is a program, in order, in an empty folder."""
+    """Run every executable block of a page, in order, in an empty folder."""
     announce_noise()
     folder.mkdir()
     log = install_stand_ins(folder)
@@ -119,12 +119,12 @@ class Shell:
         return self._output.read_text()
 
     def run(self, text: str, where: str) -> None:
-        """Carry out one block; afterwards `environment` is what a program started next would see."""
+        """Run one block; afterwards `environment` is what the next program would see."""
         program, state = self._own / "block.sh", self._own / "environment"
         program.write_text("\n".join(map(expect_failure, text.splitlines())) + "\n")
         before = len(self.printed())
         state.unlink(missing_ok=True)
-        # The block has no input. Once it is done, its variables appear, all or nothing.
+        # The block has no input. When it is done, its variables are written atomically.
         ask = f". {program} </dev/null\nenv -0 >{state}.new\nmv {state}.new {state}\n"
         assert self._process.stdin is not None
         self._process.stdin.write(ask.encode())
@@ -136,7 +136,7 @@ class Shell:
 
 
 def expect_failure(line: str) -> str:
-    """A command that is said to fail ends the page if it does not."""
+    """Require that a command marked as failing fails."""
     if not line.endswith(FAILS):
         return line
     command = line.removesuffix(FAILS)
@@ -145,7 +145,7 @@ def expect_failure(line: str) -> str:
 
 @contextmanager
 def inside(variables: Mapping[str, str]) -> Iterator[None]:
-    """Have the environment and the folder that the page's shell has come to."""
+    """Use the environment and the folder of the page's shell."""
     before = dict(os.environ)
     os.environ.clear()
     os.environ.update(variables)
@@ -158,7 +158,7 @@ def inside(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def run_python(text: str, namespace: dict[str, object], document: Path, *, line: int) -> None:
-    """Carry out one block, and show its last expression as a notebook would."""
+    """Run one block, and show its last expression as a notebook would."""
     # Empty lines in front, so that a traceback names the line of the document.
     tree = ast.parse("\n" * (line - 1) + text, str(document))
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -169,7 +169,7 @@ def run_python(text: str, namespace: dict[str, object], document: Path, *, line:
 
 
 def show(value: object) -> None:
-    """What a notebook does with a value: charts are drawn up only now."""
+    """Show a value as a notebook does: charts are rendered only now."""
     if hasattr(value, "_repr_mimebundle_"):
         assert value._repr_mimebundle_()
     elif value is not None:

@@ -1,6 +1,6 @@
-"""What stands in, while pages are carried out, for the few programs that cannot run inside a test.
+"""Stand-ins for the few programs of the pages that cannot run inside a test.
 
-A stand-in writes down how it was called and does nothing. Afterwards every call is checked.
+A stand-in records how it was called and does nothing. Afterwards every call is checked.
 """
 
 import re
@@ -39,7 +39,7 @@ class Call:
 
 
 def install_stand_ins(folder: Path) -> Path:
-    """Put all programs where a page expects them; returns the file in which calls are noted."""
+    """Install all stand-ins on the path of a page; returns the file that records calls."""
     log = folder.with_name(f"{folder.name}.calls")
     log.touch()
     for name, script in programs().items():
@@ -52,7 +52,7 @@ def install_stand_ins(folder: Path) -> Path:
 
 
 def programs() -> dict[str, str]:
-    """Each program and what it does; whatever is not noted is carried out."""
+    """The script of each stand-in; calls that are not recorded run the real program."""
     python, tools = shlex.quote(sys.executable), shlex.quote(str(ROOT))
     scrim = f'exec {python} -m scrim.cli "$@"'
     return {
@@ -60,22 +60,22 @@ def programs() -> dict[str, str]:
         ".venv/bin/scrim": f'case "$1" in up|demo) note "$@";; *) {scrim};; esac',
         # Minutes of tests, which are part of the same run.
         ".venv/bin/pytest": 'note "$@"',
-        # `make` reaches everything by way of these two folders.
+        # `make` calls everything through these two folders.
         ".venv/bin/python": 'note "$@"',
         # Long-running parts, which the stack runs; other commands of the modules are real.
         "stand-ins/python": (
             f'case "$2 ${{3:-}}" in "service serve"|"worker "*|"worker.reaper "*) note "$@";; '
             f'*) exec {python} "$@";; esac'
         ),
-        # Benchmarks of days, environments, tests: only `make help` is short.
+        # Long benchmarks, environments, tests: only `make help` is short.
         "stand-ins/make": f'if [ "$*" = help ]; then exec {real("make")} -C {tools} help; fi; note "$@"',
-        # There need not be an engine where the tests run.
+        # The machine may have no container engine.
         "stand-ins/docker": 'note "$@"',
     }
 
 
 def real(program: str) -> str:
-    """Where a program is that a stand-in hides."""
+    """The path of the real program behind a stand-in."""
     found = shutil.which(program)
     assert found is not None, f"{program} is not installed"
     return shlex.quote(found)
@@ -112,7 +112,7 @@ def check_python(call: Call) -> None:
 
 
 def check_make(call: Call) -> None:
-    """The targets exist; of benchmarks the arguments that they are given, too."""
+    """Check that the targets exist, and the arguments of benchmarks."""
     done = subprocess.run(
         ["make", "--dry-run", *call.arguments], cwd=ROOT, capture_output=True, text=True
     )
@@ -125,7 +125,7 @@ def check_make(call: Call) -> None:
 
 
 def check_benchmarks(commands: list[str]) -> None:
-    """Carry out what `make` printed, with a Python that stands in."""
+    """Run what `make` printed, with a stand-in for Python."""
     with scratch() as folder:
         log = install_stand_ins(folder / "page")
         subprocess.run(["sh", "-euc", "\n".join(commands)], cwd=folder / "page", check=True)
@@ -159,7 +159,7 @@ def check_docker(call: Call) -> None:
 
 
 def has_compose() -> bool:
-    """Whether the real thing is installed; it needs no engine to read a file."""
+    """Whether Compose is installed; reading a file needs no engine."""
     if shutil.which("docker") is None:
         return False
     return subprocess.run(["docker", "compose", "version"], capture_output=True).returncode == 0
@@ -168,7 +168,7 @@ def has_compose() -> bool:
 def understands_help(module: str, *arguments: str) -> None:
     """Arguments are read one after the other, so what comes before --help must be known."""
     with patch.object(sys, "argv", [module, *arguments, "--help"]), warnings.catch_warnings():
-        # That it may have been imported before does no harm.
+        # It may have been imported before, which does no harm.
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
             runpy.run_module(module, run_name="__main__")

@@ -21,14 +21,14 @@ SCRIM = (sys.executable, "-m", "scrim.cli")
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Ours, without settings of Scrim but those given."""
+    """Our environment, with only the given settings of Scrim."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SCRIM_")}
     return kept | changes
 
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder that is gone afterwards: servers fill many megabytes."""
+    """A temporary folder: servers fill many megabytes."""
     with tempfile.TemporaryDirectory(prefix="scrim-test-") as folder:
         yield Path(folder)
 
@@ -137,7 +137,7 @@ def run_beside(data_dir: Path, *command: str, **settings: str) -> subprocess.Com
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether a process still runs; a dead one may wait for its parent to notice."""
+    """Whether a process still runs; a zombie has ended."""
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

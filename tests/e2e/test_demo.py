@@ -152,7 +152,7 @@ class TestFiles:
             assert sum(answer.fraction for answer in answers) == pytest.approx(1, abs=1e-6)
 
     def test_the_rows_keep_what_was_asked(self, rows: list[dict[str, str]]) -> None:
-        """The table is public and fictional, so here, and only here, the truth may be looked at."""
+        """The table is public and fictional, so this test may compare with the truth."""
         true = list(admissions())
         distances = []
         for question in QUESTIONS:

@@ -1,4 +1,4 @@
-"""Every block of code in the documents is carried out, or checked in a way that is named here.
+"""Every block of code in the documents is run, or checked in one of these ways.
 
 `sh` and `python` blocks run, page by page and in order, against one real stack. `json` blocks are
 examples of a model, `py` blocks files of the project. `text` is for output and formulas. Any other
@@ -35,16 +35,16 @@ EXAMPLES: tuple[type[BaseModel], ...] = (
     ReleaseRequest,
     ProblemDocument,
 )
-"""What a `json` block may be an example of, beside a file of benchmarks that counts codes."""
+"""Models that a `json` block may be an example of, besides a domain file of benchmarks."""
 TYPED = re.compile(
     r"\s*(?:\$|(?:\.venv/bin/)?(?:cat|cd|createdb|curl|docker|export|git|make|openssl|pg_\w+|pip|psql"
     r"|pytest|python3?|scrim|sudo)) +[\w.'\"$-]*[a-z]",
 )
-"""The beginning of a line that somebody would type, unlike a figure that is called by such a name."""
+"""The beginning of a line that a reader would type, unlike a figure with such a name."""
 
 OPERATIONS = ROOT / "docs" / "operations.md"
 PROGRAMS = ("curl", "openssl", "python3")
-"""What pages use beside the project. `make test` needs none of it, so they are skipped without."""
+"""Programs that pages use besides the project. Pages are skipped without them."""
 
 pages = [d for d in (*DOCUMENTS, *NOTEBOOKS) if any(b.language in EXECUTED for b in blocks(d))]
 
@@ -84,7 +84,7 @@ def skip_without_programs(document: Path) -> None:
 
 
 def beside(up: Up, *, is_admin: bool) -> Surroundings:
-    """As if `scrim up` ran where the pages start it; pages read the first key, notebooks are told."""
+    """Simulate a running `scrim up`: pages read the first key, notebooks get it from the environment."""
     key = {"SCRIM_KEY": (up.data_dir / "admin.key").read_text().strip()} if is_admin else {}
     return Surroundings(
         environment={"SCRIM_URL": up.url} | key,
@@ -122,7 +122,7 @@ def is_example(content: Any, model: Any) -> bool:
 
 
 def check_text(block: Block) -> None:
-    """No command hides among what is only to be read."""
+    """A `text` block contains no command."""
     assert [line for line in block.text.splitlines() if TYPED.match(line)] == []
 
 
@@ -141,7 +141,7 @@ OTHERS: dict[str, Callable[[Block], None]] = {
 
 @pytest.mark.parametrize("program", CHECKS)
 def test_every_stand_in_is_used(program: str) -> None:
-    """What no page calls any more needs no stand-in; `make` itself calls the environment's Python."""
+    """A program that no page calls needs no stand-in; `make` itself calls the environment's Python."""
     commands = [b.text for d in pages for b in blocks(d) if b.language == "sh"]
     assert any(program.removeprefix("stand-ins/") in text for text in commands) or (
         program == ".venv/bin/python"

@@ -1,4 +1,4 @@
-"""`scrim up` with servers of others."""
+"""`scrim up` with external servers."""
 
 import sys
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[PostgresServer]:
-    """A database server of somebody else's."""
+    """An external database server."""
     with scratch() as path, PostgresServer(path, durable=False) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def valkey() -> Iterator[ValkeyServer]:
-    """A broker of somebody else's."""
+    """An external broker."""
     with scratch() as path, ValkeyServer(path, durable=False) as server:
         yield server
 
@@ -74,7 +74,7 @@ class TestServersOfOthers:
         self.refuse_another_folder(data_dir.with_name("other"), settings)
 
     def refuse_another_folder(self, data_dir: Path, settings: dict[str, str]) -> None:
-        """Without the anchor, nobody can tell whether the accounts are the newest."""
+        """Without the anchor, it cannot be checked whether the accounts are the newest."""
         refused = try_to_start(data_dir, find_free_port(), **settings)
         assert refused.returncode == 1
         assert "there is no anchor" in refused.stderr

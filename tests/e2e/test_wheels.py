@@ -28,7 +28,7 @@ SCHEMA = {"columns": [{"name": "ward", "type": "categorical", "values": ["A", "B
 
 @dataclass(frozen=True)
 class Environment:
-    """An environment with nothing but what was installed from wheels, and an empty folder."""
+    """An environment with only the installed wheels, and an empty folder."""
 
     binaries: Path
     folder: Path
@@ -52,7 +52,7 @@ class Environment:
 
 
 def clean_environment() -> dict[str, str]:
-    """Ours, without anything that leads to the code of the repository."""
+    """Our environment variables, without paths to the code of the repository."""
     kept = environment()
     kept.pop("PYTHONPATH", None)
     return kept

@@ -56,7 +56,7 @@ def try_all(chosen: list[Mutant], *, at_once: int) -> list[str]:
 
 
 def described(verdict: Verdict, *, must_fail: bool) -> tuple[str, bool]:
-    """What to print about a verdict, and whether it is not as it should be."""
+    """What to print about a verdict, and whether it is a failure."""
     about = f"{verdict.seconds:5.0f} s  {verdict.bug}"
     if verdict.failed is None:
         return (f"SURVIVED {about}", True) if must_fail else (f"passed   {about}", False)

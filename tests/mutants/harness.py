@@ -1,4 +1,4 @@
-"""Copy the code, plant one bug, and run the tests that should notice it."""
+"""Copy the code, plant one bug, and run the tests that should detect it."""
 
 import os
 import shutil
@@ -15,12 +15,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("scrim", "service", "synth", "worker")
 COPIED = (*PACKAGES, "migrations", "tests", "pyproject.toml")
 SECONDS = 900
-"""No set of tests takes longer, unless the bug makes one of them wait for ever."""
+"""Time limit of a set of tests; only a bug that makes a test hang exceeds it."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One bug: what it breaks, the text it replaces, and the smallest tests that notice it."""
+    """One bug: what it breaks, the text it replaces, and the smallest tests that detect it."""
 
     bug: str
     file: str
@@ -40,7 +40,7 @@ class Verdict:
 
 
 class Unusable(Exception):
-    """A mutant that says nothing about the tests: it cannot be planted, or its tests cannot run."""
+    """A mutant that cannot be planted, or whose tests cannot run."""
 
 
 def try_mutant(mutant: Mutant) -> Verdict:
@@ -118,7 +118,7 @@ def first_failure(copy: Path, tests: Sequence[str], bug: str) -> str | None:
     if done.returncode == 0:
         return None
     failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED ")]
-    # A fixture that cannot be built is no test that noticed.
+    # A fixture error does not mean that a test detected the bug.
     if done.returncode != 1 or not failed:
         raise Unusable(f"{bug}: the tests did not run\n{done.stdout[-3000:]}{done.stderr}")
     return failed[0].removeprefix("FAILED ").partition(" - ")[0]

@@ -1,4 +1,4 @@
-"""Bugs of what a unit can move: sensitivities, scores, certified errors, mixtures."""
+"""Bugs in bounds on the influence of one unit: sensitivities, scores, certified errors, mixtures."""
 
 from tests.mutants.harness import Mutant
 

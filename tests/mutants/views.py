@@ -1,4 +1,4 @@
-"""Bugs of what leaves: what analysts see, and what certificates and reports say."""
+"""Bugs in outputs: what analysts see, and what certificates and reports contain."""
 
 from tests.mutants.harness import Mutant
 

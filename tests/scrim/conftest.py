@@ -1,4 +1,4 @@
-"""What the tests of the client share."""
+"""Fixtures of the client's tests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A service that is played by a function, and answers like the real one."""
+"""A scripted service that answers like the real one."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -65,10 +65,10 @@ TWO_LEVEL: dict[str, Any] = {
 
 
 class Script:
-    """Answers requests one after the other as written down, and remembers them."""
+    """Returns the given responses in order, and records the requests."""
 
     is_asynchronous = False
-    """Whether its client is one; see the fixture `both_ways`."""
+    """Whether its client is asynchronous; see the fixture `both_ways`."""
 
     def __init__(self, *steps: httpx.Response | Exception | Handler) -> None:
         self._steps: Iterator[httpx.Response | Exception | Handler] = iter(steps)
@@ -84,18 +84,18 @@ class Script:
             raise step
         if not isinstance(step, httpx.Response):
             return step(request)
-        # Another one each time: httpx ties an answer to the client that has read it.
+        # A new response each time: httpx ties a response to the client that has read it.
         return httpx.Response(step.status_code, headers=step.headers, content=step.content)
 
     def client(self, key: str | None = "secret") -> Any:
-        """A client of this service, which waits for nothing."""
+        """A blocking client of this service, without pauses."""
         if self.is_asynchronous:
             return Driven(self.async_client(key))
         transport = httpx.MockTransport(self)
         return Client("http://scrim.test", key, transport=transport, sleep=self.pauses.append)
 
     def async_client(self, key: str | None = "secret") -> AsyncClient:
-        """The same, to be awaited."""
+        """An asynchronous client of this service, without pauses."""
 
         async def pause(seconds: float) -> None:
             self.pauses.append(seconds)
@@ -110,7 +110,7 @@ class Script:
 
 
 class Driven:
-    """An asynchronous client whose calls are run to their end, so that one test can try both kinds."""
+    """An asynchronous client whose calls run to completion, so that one test covers both kinds."""
 
     def __init__(self, thing: Any) -> None:
         self._thing = thing

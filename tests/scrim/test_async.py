@@ -1,4 +1,4 @@
-"""What only an asynchronous client can do, and what only a blocking one must."""
+"""Behaviour specific to the asynchronous or to the blocking client."""
 
 import inspect
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def test_both_kinds_of_releases_have_the_same_methods() -> None:
 
 
 class Meeting:
-    """A service that answers nobody before so many have asked."""
+    """A service that answers only after a given number of requests have arrived."""
 
     def __init__(self, size: int) -> None:
         self._missing = size
@@ -129,7 +129,7 @@ def run_inside_a_loop(call: Callable[[], object]) -> object:
 
 
 def test_a_blocking_client_works_beside_a_running_loop() -> None:
-    """As in a notebook, which runs its cells in one."""
+    """As in a notebook, which runs its cells in an event loop."""
     script = Script(answer(POPULATION), page(POPULATION), events(), answer(RELEASE))
     client = script.client()
     assert run_inside_a_loop(lambda: client.populations.get("p1").id) == "p1"
@@ -138,7 +138,7 @@ def test_a_blocking_client_works_beside_a_running_loop() -> None:
 
 
 def test_files_are_read_outside_the_loop(tmp_path: Path) -> None:
-    """The loop goes on while a slow disk is read."""
+    """The loop continues while a slow disk is read."""
     file = tmp_path / "table.csv"
     file.write_bytes(b"sex\n" + b"F\n" * 1_000_000)
     script = Script(answer(DATASET, 202))

@@ -51,7 +51,7 @@ Play = Callable[..., Script]
 
 @pytest.fixture
 def play(monkeypatch: pytest.MonkeyPatch) -> Play:
-    """Let the commands talk to a script."""
+    """Connect the commands to a scripted service."""
     monkeypatch.setenv("SCRIM_KEY", "secret")
     monkeypatch.setenv("SCRIM_URL", "http://scrim.test")
 
@@ -518,7 +518,7 @@ def commands() -> list[tuple[str, ...]]:
 class TestEveryCommand:
     @pytest.mark.parametrize("words", commands(), ids=" ".join)
     def test_it_prints_json_if_asked(self, words: tuple[str, ...]) -> None:
-        """But for those that show a person around, or become a server."""
+        """Except commands that are interactive or start a server."""
         code, out, _ = run(*words, "--help")
         assert code == 0
         assert ("--json" in out) == (words not in {("up",), ("demo",)})

@@ -37,7 +37,7 @@ def test_bytes_are_shown_as_such(terminal: io.StringIO) -> None:
 
 
 def test_there_is_one_bar_at_a_time(terminal: io.StringIO) -> None:
-    """Calls that wait beside each other share the screen."""
+    """Concurrent calls share the screen."""
     with following(True, "First") as first, following(True, "Second") as second:
         second(Progress(done=5, total=9))
         first(Progress(done=3, total=7))

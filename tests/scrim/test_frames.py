@@ -114,7 +114,7 @@ def script_with(*files: tuple[str, bytes], schema: httpx.Response | None = None)
 
 
 def known_schema(name: str) -> httpx.Response | None:
-    """What the service says of the dataset; nobody asks where the file holds its schema."""
+    """The service's response about the dataset; not requested if the file contains its schema."""
     return answer(DATASET | {"schema": DECLARED}) if name.endswith(".csv") else None
 
 
@@ -178,7 +178,7 @@ class TestOut:
         path = tmp_path / "written.parquet"
         write_parquet(path, Schema.model_validate(DECLARED), [rows()])
         script = script_with(("synthetic.parquet", path.read_bytes()), ("synthetic.csv", b""))
-        # What the file says of itself is right, whatever the caller thinks.
+        # The schema in the file takes precedence over the caller's.
         assert script.client().releases.to_polars("r1", schema=SCHEMA).height == 4
 
     def test_an_analyst_gives_the_schema_of_a_csv_file(self) -> None:

@@ -1,4 +1,4 @@
-"""The client stands on its own: nothing of the service, nor of the algorithms, is needed for it."""
+"""The client imports nothing of the service or the algorithms."""
 
 import subprocess
 import sys

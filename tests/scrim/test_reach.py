@@ -23,7 +23,7 @@ ROUTERS: list[APIRouter] = [
     releases.mechanisms,
     releases.router,
 ]
-# Parts of `datasets.upload`, and what only Python has a use for.
+# Parts of `datasets.upload`, and methods that are only useful in Python.
 NOT_TYPED = {"create_public", "upload_content", "to_pandas", "to_polars"}
 
 

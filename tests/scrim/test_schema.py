@@ -89,7 +89,7 @@ def test_a_sample_becomes_a_schema(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sample", ["private.csv", pd.DataFrame(CELLS)], ids=["file", "frame"])
 def test_without_the_statement_nothing_is_read(sample: Any) -> None:
-    """The file is not even there."""
+    """The file does not exist, so it was not read."""
     with pytest.raises(UnusableInput, match="State that this sample is public"):
         propose(sample)
 

@@ -1,4 +1,4 @@
-"""The stack is a program beside us: started, watched, told to stop, and never left behind."""
+"""The stack is a separate program: started, watched, stopped, and never left running."""
 
 import os
 import sys
@@ -56,7 +56,7 @@ def test_it_ends_when_its_input_ends(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert stack.admin_key() == "scrim_x"
         assert stack.public_key() == "abc"
         assert not ended.exists()
-    # It was told neither about a database of somebody else's, nor killed.
+    # It got no external database, and it was not killed.
     assert ended.read_text() == "ended"
 
 

@@ -1,4 +1,4 @@
-"""A certificate vouches for exactly what was signed and exactly the files that were released."""
+"""A certificate is valid for exactly the signed content and the released files."""
 
 import base64
 import hashlib
@@ -23,7 +23,7 @@ def public(key: Ed25519PrivateKey) -> str:
 
 
 def certificate() -> dict[str, Any]:
-    """What a release says of itself; with letters and numbers that are easily written otherwise."""
+    """A certificate, with letters and numbers that have several encodings."""
     return {
         "rho": 0.1,
         "epsilon": {"1e-09": 2.5},
@@ -205,7 +205,7 @@ def test_a_signed_certificate_without_a_list_of_files(folder: Path, listed: Any)
 def test_the_guarantee_is_that_of_what_was_reserved(
     folder: Path, changes: dict[str, Any], expected: str | None
 ) -> None:
-    """A certificate that does not state both amounts verifies as well, and promises nothing here."""
+    """A certificate that does not state both amounts verifies, without a stated guarantee."""
     promise = {
         "rho_reserved": 0.12,
         "epsilon_reserved": {"1e-09": 2.9872},

@@ -1,4 +1,4 @@
-"""Content is compared with its hash before its first byte is handed out."""
+"""Content is compared with its hash before its first byte is returned."""
 
 import asyncio
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class CountingStorage(Storage):
 
 @pytest.fixture(scope="module")
 def s3_endpoint() -> Iterator[str]:
-    """A server that speaks S3."""
+    """A local S3 server."""
     with running_s3() as endpoint:
         yield endpoint
 
@@ -86,7 +86,7 @@ def test_damage_is_noticed_before_the_first_byte(
     checked = CheckedContent(storage)
     if known:
         sent(checked, stored)
-    # Deleted first: in a folder, the new file is another one whatever its time is.
+    # Deleted first: in a folder, the new file then differs, whatever its time.
     storage.delete(stored.key)
     if damaged is not None:
         storage.write(stored.key, [damaged])

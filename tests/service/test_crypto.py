@@ -1,4 +1,4 @@
-"""Encryption at rest: what was written comes back, and nothing else does."""
+"""Encryption at rest: what was written is read back, and nothing else decrypts."""
 
 import asyncio
 import itertools

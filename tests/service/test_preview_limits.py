@@ -1,4 +1,4 @@
-"""Everything that passes validation is planned or refused with little work."""
+"""Every valid request is planned or refused quickly."""
 
 import time
 from typing import Any

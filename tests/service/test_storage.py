@@ -20,7 +20,7 @@ MEBIBYTE = 2**20
 
 @pytest.fixture(scope="module")
 def s3_endpoint() -> Iterator[str]:
-    """A server that speaks S3."""
+    """A local S3 server."""
     with running_s3() as endpoint:
         yield endpoint
 

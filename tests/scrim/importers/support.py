@@ -1,4 +1,4 @@
-"""What the tests of all importers share."""
+"""Shared code of the importers' tests."""
 
 from typing import Any
 

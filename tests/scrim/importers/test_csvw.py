@@ -1,4 +1,4 @@
-"""CSVW-EO metadata: what is carried over, and that everything else is refused by name."""
+"""CSVW-EO metadata: what is imported, and that everything else is refused with its name."""
 
 import json
 from contextlib import suppress

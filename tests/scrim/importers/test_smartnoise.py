@@ -1,4 +1,4 @@
-"""SmartNoise metadata: what is carried over, and that everything else is refused by name."""
+"""SmartNoise metadata: what is imported, and that everything else is refused with its name."""
 
 import math
 from contextlib import suppress

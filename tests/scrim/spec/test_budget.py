@@ -1,4 +1,4 @@
-"""Budgets and their conversion to (epsilon, delta), against two other libraries."""
+"""Budgets and their conversion to (epsilon, delta), compared with two other libraries."""
 
 import math
 import random
@@ -36,7 +36,7 @@ def units_of(rho: float) -> int:
 
 
 def opendp_epsilon(rho: float, delta: float) -> float:
-    """What OpenDP says a measurement of that rho costs."""
+    """The epsilon of that rho according to OpenDP."""
     dp.enable_features("contrib", "honest-but-curious")
     measurement = dp.m.make_user_measurement(
         dp.atom_domain(T="i32"),
@@ -55,7 +55,7 @@ def orders() -> list[float]:
 
 
 def dp_accounting_epsilon(rho: float, delta: float) -> float:
-    """What dp-accounting says, on a grid of orders: never below the best order."""
+    """The epsilon according to dp-accounting, on a grid of orders: never below the optimum."""
     accountant = dp_accounting.rdp.RdpAccountant(orders=orders())
     accountant.compose(dp_accounting.ZCDpEvent(rho))
     return float(accountant.get_epsilon(delta))
@@ -86,7 +86,7 @@ def test_agrees_with_dp_accounting() -> None:
     for rho, delta in PAIRS:
         ours, theirs = epsilon_of_units(units_of(rho), delta), dp_accounting_epsilon(rho, delta)
         assert ours <= theirs * (1 + 1e-4), (rho, delta)
-        # Their orders lie on a grid, which costs a little.
+        # Their orders lie on a grid, so their epsilon is slightly larger.
         assert theirs <= ours * (1 + 1e-3), (rho, delta)
 
 

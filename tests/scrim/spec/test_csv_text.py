@@ -1,4 +1,4 @@
-"""Texts in CSV files: safe in spreadsheets, and readable as they were meant."""
+"""Texts in CSV files: safe in spreadsheets, and readable without loss."""
 
 import sys
 import unicodedata

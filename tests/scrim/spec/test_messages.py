@@ -1,4 +1,4 @@
-"""Errors about invalid input are sentences that name things as their author does, and no values."""
+"""Errors about invalid input are sentences with the author's own names, and without values."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Workload items about numbers: which queries they stand for, and what they refuse."""
+"""Workload items about numbers: their queries, and the inputs that they refuse."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Requests for a release: what is accepted, and that a refusal never repeats what was put in."""
+"""Requests for a release: what is accepted, and that an error never repeats the input."""
 
 import copy
 import json
@@ -170,7 +170,7 @@ def test_what_answers_only_releases_no_rows(outputs: dict[str, Any], field: str)
 
 
 def refusal(validate: Any, given: Any) -> str:
-    """Everything that may be shown of a refusal; nothing if there is none."""
+    """The full text of an error; empty if there is none."""
     try:
         validate(given)
     except ValidationError as refused:

@@ -15,7 +15,7 @@ from scrim.spec.workload import MAX_BLOCKS, Marginals, Workload
 
 
 def schema_of(columns: int) -> Schema:
-    """So many columns c0, c1, ..., and an identifier, which is never queried."""
+    """Columns c0, c1, ..., and an identifier, which is never queried."""
     attributes = [
         IntegerColumn(name=f"c{i}", type="integer", lower=0, upper=1, bins=Bins(width=1))
         for i in range(columns)

@@ -1,4 +1,4 @@
-"""One running service for the session; tests make populations of their own."""
+"""One running service for the session; each test creates its own populations."""
 
 import tempfile
 from collections.abc import Iterator

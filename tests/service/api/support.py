@@ -1,4 +1,4 @@
-"""A running service for tests: its own database, storage folder and log, seen over real HTTP."""
+"""A running service for tests: its own database, storage folder and log, over real HTTP."""
 
 import base64
 import io
@@ -94,7 +94,7 @@ def settings_for(owner_url: Any, broker_url: str, folder: Path, **changes: Any) 
 
 
 class Api:
-    """The service over HTTP, and its inside for what a worker would do."""
+    """The service over HTTP, with access to its internals to simulate a worker."""
 
     def __init__(self, app: FastAPI, url: str, log: io.StringIO, folder: Path) -> None:
         self.app = app
@@ -178,7 +178,7 @@ class Api:
         return str(answer.json()["id"])
 
     def finish(self, release: str, artifacts: dict[str, bytes] | None = None) -> None:
-        """What a worker does, without the work."""
+        """Record a result as a worker does."""
         with self.session() as session, session.begin():
             release_id = uuid.UUID(release)
             assert progress.start(session, release_id) is not None
@@ -233,7 +233,7 @@ def serving(settings: Settings, folder: Path) -> Iterator[Api]:
 
 
 def problem(answer: httpx.Response, status: int, kind: str) -> dict[str, Any]:
-    """The problem that an answer must be."""
+    """Check that a response is a problem, and return it."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     found: dict[str, Any] = answer.json()

@@ -1,4 +1,4 @@
-"""What others than curators see: finished results, and balances as of the last midnight."""
+"""What callers other than curators see: finished results, and balances as of the last midnight."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -75,7 +75,7 @@ QUESTIONS = ("answers", "samples")
 
 
 def addresses(api: Api, questions: Sequence[str]) -> list[tuple[str, str]]:
-    """Everything in the API that can be read, and what else analysts may call."""
+    """Every readable address of the API, and other calls that analysts may make."""
     paths = api.all.get("/openapi.json").json()["paths"]
     read = [("GET", path) for path, methods in paths.items() if "get" in methods]
     return read + [("POST", f"/v1/releases/{{release_id}}/{part}") for part in questions]
@@ -127,7 +127,7 @@ def test_nothing_changes_for_an_analyst_until_a_release_is_published(api: Api) -
             for step in Work(api, release).steps():
                 step()
                 polls.append(everything(api, browser, population_id=population, release_id=release))
-            if today() == begun:  # at midnight the balance moves, as it should
+            if today() == begun:  # at midnight the balance changes, as intended
                 break
         first, *later = polls
         statuses = {path: answer[0] for path, answer in first.items()}
@@ -140,7 +140,7 @@ def test_nothing_changes_for_an_analyst_until_a_release_is_published(api: Api) -
                 assert answer == first[path], path
         assert api.budget(population)["rho_spent"] == pytest.approx(ROUNDS * PRICE / 1e12)
         assert api.all.post(f"/v1/releases/{release}/publish").status_code == 200
-        # Questions would be put to a worker now.
+        # Questions would now be sent to a worker.
         published = everything(
             api, browser, questions=(), population_id=population, release_id=release
         )
@@ -175,7 +175,7 @@ def test_analysts_get_the_final_event_alone(api: Api) -> None:
 def test_others_than_curators_see_the_balance_of_the_last_midnight(
     api: Api, owner_url: Any
 ) -> None:
-    """What a job had spent that was under way at midnight counts as reserved."""
+    """The spending of a job that ran at midnight counts as reserved."""
     population = api.population()
     dataset = api.ready_dataset(population)
     ended, work = Work(api, api.release(dataset)), Work(api, api.release(dataset))

@@ -52,7 +52,7 @@ def test_a_submission_decides_once(api: Api, monkeypatch: pytest.MonkeyPatch) ->
     release = api.create(body, key=key).json()
     assert release["mechanism"] == previewed["mechanism"]
     assert release["choice"] == previewed["choice"]
-    # Another machine would choose otherwise, and the release stays what it is.
+    # Another machine would choose differently, but the release keeps its choice.
     monkeypatch.setitem(vars(api.context.settings), "worker_memory_bytes", 2**20)
     found = preview(api, dataset)
     assert found["mechanism"]["name"] != release["mechanism"]["name"]
@@ -71,7 +71,7 @@ def test_public_data_is_kept_where_it_is_used(api: Api) -> None:
     assert "the public dataset is awaiting_content" in found["warnings"][-1]
     body = release_body(dataset, mechanism={"name": "auto"}, public_dataset_id=public)
     problem(api.create(body), 409, "dataset-not-ready")
-    # Nothing that starts from public rows answers these, so they need not be there.
+    # No mechanism that uses public rows answers these, so the rows are not needed.
     halfspaces = {"type": "halfspaces", "count": 5, "seed": 0}
     release = api.create(body | {"workload": [halfspaces]}).json()
     assert (release["mechanism"]["name"], release["public_dataset_id"]) == ("private_gsd", None)

@@ -20,7 +20,7 @@ ALARMS = 'scrim_alarms_total{problem="artifact-damaged"}'
 def release(api: Api) -> str:
     """A published release with one artifact."""
     made = api.release(api.ready_dataset(api.population()), publish=True)
-    # Of its own: equal contents share one object.
+    # Unique content: equal contents share one object.
     api.finish(made, {"synthetic.csv": CONTENT + made.encode()})
     return made
 
@@ -53,7 +53,7 @@ def test_a_damaged_artifact_is_never_sent(
     content = path.read_bytes()
     path.unlink()
     if damage != "missing":
-        # Far behind the range that is asked for.
+        # Far after the requested range.
         path.write_bytes(content[:-1] + (b"!" if damage == "changed" else b""))
     before = alarms(api)
     answer = api.role("analyst").get(address, headers=part)

@@ -1,4 +1,4 @@
-"""Many event streams: one look at the database for all of them, and an end to their number."""
+"""Many event streams: one query for all of them, and a limit on their number."""
 
 import uuid
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ PATIENCE = 30.0
 
 @contextmanager
 def looks(api: Api) -> Iterator[list[frozenset[UUID]]]:
-    """The releases that each look for events is about, as the database is asked."""
+    """The releases of each query for events, as sent to the database."""
     found: list[frozenset[UUID]] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
@@ -87,7 +87,7 @@ def test_a_key_has_a_limit_of_streams_and_gets_its_places_back(api: Api) -> None
             refused.read()
         found = problem(refused, 429, "too-many-streams")
         assert "close one" in found["detail"] and "GET /v1/releases/{id}" in found["detail"]
-        # Other keys, and what else this key does, are not concerned.
+        # Other keys, and other requests of this key, are not affected.
         assert client.get(f"/v1/releases/{release}").status_code == 200
         with api.role("curator").stream("GET", path) as another:
             assert another.status_code == 200
@@ -98,7 +98,7 @@ def test_a_key_has_a_limit_of_streams_and_gets_its_places_back(api: Api) -> None
 def test_all_keys_together_have_a_limit(api: Api) -> None:
     settings = api.context.settings.model_copy(update={"max_event_streams": 2})
     feed = EventFeed(replace(api.context, settings=settings))
-    for _ in range(2):  # the second time, places were given back
+    for _ in range(2):  # the second time, closed streams no longer count
         with ExitStack() as stack:
             for _ in range(2):
                 stack.enter_context(feed.place_for(uuid.uuid4()))

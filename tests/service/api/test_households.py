@@ -46,7 +46,7 @@ class TestDeclaring:
                 },
                 "there are 2",
             ),
-            # The group's key does not tell people apart.
+            # The group's key does not identify people.
             (
                 PEOPLE,
                 TWO_LEVEL | {"individuals": {"group_key": "pid", "columns": [PERSON]}},
@@ -70,7 +70,7 @@ class TestDeclaring:
 
 class TestPreview:
     def test_a_household_moves_one_group_or_all_its_individuals(self, api: Api) -> None:
-        """Whatever the population allows a household, the dataset's groups have at most five."""
+        """The dataset's groups have at most five individuals, whatever the population allows."""
         dataset = api.dataset(api.population(**HOUSEHOLDS), TWO_LEVEL)
         asked = {"mechanism": {"name": "gaussian"}, "workload": [{"type": "marginals", "k": 1}]}
         (groups,) = preview(api, dataset, table="groups", **asked)["items"]
@@ -83,7 +83,7 @@ class TestPreview:
         found = preview(api, dataset, **H_GEM)
         sizes = found["items"][1]
         assert (sizes["type"], sizes["queries"]) == ("group_sizes", 5)
-        # Groups, what is opened (individuals, sizes, three columns), three rounds of two.
+        # Groups, the initial measurements (individuals, sizes, three columns), three rounds of two.
         assert found["operations"] == 1 + 5 + 3 * 2
         assert found["memory_bytes"] > 0
         assert not [each for each in found["warnings"] if "person" in each]
@@ -105,7 +105,7 @@ class TestPreview:
         assert len(found) == is_warned
 
     def test_the_groups_of_people_are_not_released_alone(self, api: Api) -> None:
-        """Nothing says whose a row of the groups is, so nothing bounds what a person moves there."""
+        """A row of the groups has no owner, so the influence of a person is not bounded there."""
         dataset = api.dataset(api.population(**PEOPLE), OWNED)
         asked = release_body(dataset, table="groups", workload=[{"type": "marginals", "k": 1}])
         found = problem(api.all.post("/v1/releases/preview", json=asked), 422, "cannot-work")

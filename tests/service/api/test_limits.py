@@ -1,4 +1,4 @@
-"""Limits: what a stranger may send, how large and how deep bodies may be, and how often keys are used."""
+"""Limits: bodies of unknown callers, size and depth of bodies, and requests per key."""
 
 import asyncio
 import json
@@ -161,7 +161,7 @@ def test_a_large_release_is_read(api: Api) -> None:
     body = release_body(api.ready_dataset(api.population()))
     body["workload"] = [{"type": "marginals", "k": 2, "attributes": pairs}]
     assert SMALL < len(json.dumps(body)) < MEBIBYTE
-    # Understood: the same pair twice is refused by the specification, not by a limit.
+    # The body was parsed: the same pair twice is refused by the specification, not by a limit.
     assert api.all.post("/v1/releases/preview", json=body).status_code in {200, 422}
 
 
@@ -179,7 +179,7 @@ def test_a_slow_body_is_given_up() -> None:
 
 @pytest.fixture(scope="module")
 def strict(postgres_server: PostgresServer, valkey_server: ValkeyServer) -> Iterator[Api]:
-    """A service with little patience and few connections."""
+    """A service with short timeouts and few connections."""
     with tempfile.TemporaryDirectory(prefix="scrim-test-") as folder:
         settings = settings_for(
             create_database(postgres_server.url),
@@ -283,7 +283,7 @@ def test_a_key_has_a_limited_number_of_requests_at_once(valkey_server: ValkeySer
         scopes: list[dict[str, Any]] = [{}, {}, {}]
         assert [limiter.enter(key, scope) for scope in scopes] == [True, True, False]
         assert limiter.enter(other, {})
-        # Refused and ended ones free no place of others; a place is freed once.
+        # Refused and ended requests are not subtracted from others; each is subtracted once.
         leave(scopes[2])
         assert not limiter.enter(key, {})
         leave(scopes[0])

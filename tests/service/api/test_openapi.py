@@ -1,4 +1,4 @@
-"""The OpenAPI document against the service itself: what it promises is kept, and it can be read."""
+"""The OpenAPI document compared with the service: responses conform to it, and it is readable."""
 
 import json
 import tempfile
@@ -147,7 +147,7 @@ class World:
         return number < FIRST or number % EVERY == 0
 
     def ask(self, case: Case[Any], *, key: str | None) -> Any:
-        """Send a request about things that exist, and hold the answer against the document."""
+        """Send a request about things that exist, and check the response against the document."""
         path = case.meta.components.get(ParameterLocation.PATH) if case.meta else None
         if path is not None and path.mode == GenerationMode.POSITIVE:
             case.path_parameters = {name: self.real[name] for name in case.path_parameters}
@@ -215,7 +215,7 @@ def test_answers_are_as_documented(path: str, method: str, world: World) -> None
         if world.has_time_for(case):
             world.ask(case, key=world.key)
 
-    # What is systematically wrong with a release is thousands of requests. A preview has the same body.
+    # Invalid variants of a release are thousands of requests. A preview has the same body.
     systematic = path != "/v1/releases/preview"
     send_requests(DESCRIBED[path][method], send, random=6, systematic=systematic)
 
@@ -228,7 +228,7 @@ def test_without_a_key_nothing_is_told(path: str, method: str, world: World) -> 
             # 422: a body that is not JSON is refused before its key is checked.
             assert answer.status_code in {401, 404, 405, 422}
 
-    # What is systematically wrong with a body does not matter without a key.
+    # Invalid variants of a body do not matter without a key.
     send_requests(SKETCHED[path][method], send, random=3, systematic=False)
 
 

@@ -132,7 +132,7 @@ def test_ledger_pages_and_verification(api: Api) -> None:
 
 
 def test_the_time_between_two_operations_is_not_told() -> None:
-    """It depends on the rows: selecting among clear winners is faster than among near ties."""
+    """The time depends on the rows: selecting among clear winners is faster than among near ties."""
     at = datetime(2030, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
     operation = AuditEntry(3, at, "operation", uuid.uuid4(), 0, 5, bytes(32), bytes(32))
     reserved = AuditEntry(2, at, "reserve", uuid.uuid4(), None, 5, bytes(32), bytes(32))

@@ -53,7 +53,7 @@ class Running:
         return {child.pid for child in self.parent.children()}
 
     def get(self, path: str) -> httpx.Response:
-        """Over a connection of its own, so that any of the processes may answer."""
+        """Send a request over a new connection, so that any of the processes may answer."""
         return httpx.get(self.url + path, headers=self.headers, timeout=30)
 
 
@@ -107,7 +107,7 @@ def test_several_processes_share_port_and_counters_and_stop_together(
             wait_until(lambda: len(running.children()) == 2, timeout=30, what="two processes")
             for _ in range(20):
                 assert running.get("/healthz").status_code == 200
-            # Whichever process answers, it adds up what all have counted.
+            # Any process returns the sums over all processes.
             assert {_counted(running) for _ in range(5)} == {20}
 
             killed = min(running.children())

@@ -46,7 +46,7 @@ def dataset(api: Api, population: str) -> str:
 
 @pytest.fixture
 def curator(api: Api) -> Iterator[httpx.Client]:
-    """A curator who has asked for nothing yet."""
+    """A curator without releases."""
     with api.client(api.new_key("curator")) as client:
         yield client
 

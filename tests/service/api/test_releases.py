@@ -238,7 +238,7 @@ def test_repeating_a_request_gives_the_same_release(api: Api) -> None:
     assert api.create(reordered, key=key).json()["id"] == first.json()["id"]
     problem(api.create(body | {"budget": {"rho": 0.2}}, key=key), 409, "idempotency-key-reused")
     assert api.budget(population)["rho_reserved"] == 0.1
-    # What a key stands for outlives the dataset; other callers have keys of their own.
+    # An idempotency key stays valid after the dataset is deleted; other callers have their own.
     api.all.delete(f"/v1/datasets/{dataset}")
     assert api.create(body, key=key).json()["id"] == first.json()["id"]
     other = api.role("curator").post("/v1/releases", json=body, headers={"Idempotency-Key": key})
@@ -361,7 +361,8 @@ def test_preview_of_numbers(api: Api) -> None:
     found = api.role("curator").post("/v1/releases/preview", json=body).json()
     assert [item["type"] for item in found["items"]] == ["binary_tree", "prefixes"]
     assert found["items"][1]["queries"] == 500
-    # The number of rows, one opening for each of two columns, then rounds of a choice and five looks.
+    # The number of rows, one measurement for each of two columns, then rounds of a selection and
+    # five measurements.
     assert found["operations"] == 1 + 2 + 4 * (1 + 5)
     assert found["memory_bytes"] > 0
     refused = api.role("curator").post(

@@ -1,4 +1,4 @@
-"""What a release gives: events, artifacts, and a model that answers."""
+"""Results of a release: events, artifacts, and a model that answers."""
 
 import base64
 import hashlib
@@ -55,7 +55,7 @@ def test_events_of_a_finished_release(api: Api, finished: str) -> None:
 
 
 def test_analysts_are_told_no_time_of_day(api: Api, finished: str) -> None:
-    """How long a job took can depend on the rows: neither a release nor its events tell it."""
+    """How long a job took can depend on the rows: neither a release nor its events reveal it."""
     other = api.release(api.ready_dataset(api.population()), publish=True)
     api.finish(other)
     analyst, curator = api.role("analyst"), api.role("curator", "analyst")

@@ -75,7 +75,7 @@ def test_matrix(api: Api, method: str, path: str, body: Any, allowed: set[Scope]
             method, url, json=body, headers={"Idempotency-Key": uuid.uuid4().hex}
         )
         if role in allowed:
-            # The thing does not exist, or the body is poor: but the caller may ask.
+            # The resource does not exist, or the body is invalid, but the caller is authorised.
             assert answer.status_code in {200, 201, 404, 415, 422}, answer.text
         else:
             found = problem(answer, 403, "scope-missing")

@@ -1,4 +1,4 @@
-"""Texts and numbers that nothing can be made of are refused, wherever they stand in a body."""
+"""Texts and numbers that cannot be stored are refused anywhere in a body."""
 
 from typing import Any
 

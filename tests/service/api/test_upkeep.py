@@ -75,12 +75,12 @@ class Installation:
         return self.folder / "anchor.json"
 
     def check(self) -> None:
-        """What every part does before it works with the database."""
+        """The check of the anchor that every process makes first."""
         with open_context(self.settings, build_logger(io.StringIO())) as context:
             context.check_anchor()
 
     def check_master_key(self) -> None:
-        """What the service and its workers do when they start."""
+        """The check of the master key that the service and its workers make when they start."""
         engine = open_engine(str(self.settings.database_url))
         try:
             check_master_key(engine, self.settings.master_key_bytes)
@@ -236,7 +236,7 @@ class TestMasterKey:
     def test_all_or_none(self, installation: Installation, operator: Operator) -> None:
         with installation.started() as api:
             population = api.population()
-            # They are wrapped again in this order, so the second one is what fails.
+            # They are wrapped again in this order, so the second one fails.
             first, second = sorted(api.dataset(population) for _ in range(2))
         engine = open_engine(installation.owner_url)
         with engine.begin() as connection:
@@ -407,7 +407,7 @@ class TestReanchoring:
             api.release(dataset)
         with installation.started():
             pass
-        # As long as the anchored one, but another: the number of entries does not tell.
+        # As long as the anchored chain, but different: the number of entries is the same.
         engine = open_engine(str(backup.settings.database_url))
         with engine.begin() as connection:
             for cap in (10**12 - 1, 10**12 - 2):
@@ -435,7 +435,7 @@ class TestReanchoring:
 
 
 def test_the_commands_are_those_of_the_module(installation: Installation) -> None:
-    """Once as a process of its own: what the other tests call is what operators call."""
+    """Run once as a separate process, to check that the other tests call what operators call."""
     environment = {"PATH": "/usr/bin:/bin", **environment_of(installation.settings)}
     done = subprocess.run(
         [sys.executable, "-m", "service", "reanchor"],

@@ -1,4 +1,4 @@
-"""Uploads of anything: never a fault of ours, never half done, and nothing of them is repeated."""
+"""Uploads of arbitrary bytes: no internal error, no partial result, and no repeated content."""
 
 import gzip
 import socket
@@ -28,7 +28,7 @@ from .support import (
     settings_for,
 )
 
-# Storage takes parts of 5 MiB, so that an upload may break off after one is written.
+# The storage writes parts of 5 MiB, so an upload may break off after one is written.
 LIMIT = 12 * 2**20
 CANARY = b"canary-4e1d"
 KINDS = ["text/csv", "application/gzip", "application/x-gzip", "application/vnd.apache.parquet"]
@@ -42,7 +42,7 @@ fuzzed = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
-# What a file might be: noise, text with cells that nobody may see again, compressed, cut short.
+# Possible files: random bytes, text with secret cells, compressed, truncated.
 pieces = st.one_of(
     st.binary(max_size=300),
     st.sampled_from([b"", b"\0" * 5000, CSV, CANARY, b"PAR1" + CANARY + b"PAR1", b"\xff\xfe"]),
@@ -83,7 +83,7 @@ def population(service: Api) -> str:
 
 @pytest.fixture(autouse=True)
 def nothing_is_told(service: Api) -> Iterator[None]:
-    """Whatever a test sends, the log does not repeat it, and shows no fault."""
+    """Check that the log never repeats what a test sends, and has no internal error."""
     yield
     log = service.log.getvalue()
     assert CANARY.decode() not in log
@@ -92,7 +92,7 @@ def nothing_is_told(service: Api) -> Iterator[None]:
 
 
 def check_answer(answer: httpx.Response) -> None:
-    """Accepted, or a problem of the caller's; and it repeats nothing."""
+    """Check that the upload is accepted or refused as a caller's error, without repeating content."""
     assert answer.status_code in {202, 413, 415, 422}, answer.text
     if answer.status_code != 202:
         assert answer.headers["content-type"] == "application/problem+json"
@@ -101,7 +101,7 @@ def check_answer(answer: httpx.Response) -> None:
 
 
 def check_state(service: Api, dataset: str, answer: httpx.Response, body: bytes) -> None:
-    """All of it is there, or nothing."""
+    """Check that the upload is stored completely or not at all."""
     state = service.all.get(f"/v1/datasets/{dataset}").json()
     kept = objects_of(service, dataset)
     if answer.status_code == 202:

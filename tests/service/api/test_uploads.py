@@ -68,7 +68,7 @@ def test_upload_is_stored_encrypted_and_rings_the_worker(
 def test_media_types(api: Api) -> None:
     population = api.population()
     plain, zipped, parquet = (api.dataset(population) for _ in range(3))
-    # Once: the format holds the time.
+    # Compressed once: the format contains the time.
     compressed = gzip.compress(CSV)
     gzip_headers = {"Content-Type": "text/csv; charset=utf-8", "Content-Encoding": "gzip"}
     assert api.upload(plain, compressed, headers=gzip_headers).status_code == 202

@@ -1,4 +1,4 @@
-"""One running service for the console's tests, and visitors of every kind."""
+"""One running service for the console's tests, and a visitor with all scopes."""
 
 import tempfile
 from collections.abc import Iterator

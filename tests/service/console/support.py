@@ -18,7 +18,7 @@ Pairs = Mapping[str, Any]
 
 
 class Visitor:
-    """Somebody at the console."""
+    """A visitor of the console."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
@@ -45,7 +45,7 @@ class Visitor:
 
 @contextmanager
 def visitor(api: Api, *scopes: Scope) -> Iterator[Visitor]:
-    """Somebody who is signed in with these scopes, or not at all without any."""
+    """A visitor who is signed in with these scopes; without scopes, not signed in."""
     visiting = Visitor(api)
     with visiting.http:
         if scopes:

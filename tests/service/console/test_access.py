@@ -95,7 +95,7 @@ def test_matrix(someone: tuple[str, Visitor], method: str, path: str, allowed: s
     data = {"token": token} if method == "POST" else None
     answer = visiting.http.request(method, f"/console{address(path)}", data=data)
     if role in allowed:
-        # The thing does not exist, or the form is poor: but the visitor may ask.
+        # The resource does not exist, or the form is invalid, but the visitor is authorised.
         assert answer.status_code in {200, 404, 422}, answer.text
     else:
         assert answer.status_code == 403
@@ -228,7 +228,7 @@ class TestSigningOut:
             with connection.begin():
                 connection.execute(update(ConsoleSession).where(own).values(ends_at=A_DAY_AGO))
             assert carla.get("/datasets").url.path == "/console/sign-in"
-            # By whoever signs in next.
+            # The next sign-in deletes it.
             carla.sign_in(api.new_key("curator"))
             assert connection.execute(select(ConsoleSession.id).where(own)).all() == []
         engine.dispose()
@@ -308,7 +308,7 @@ def test_requests_are_logged_by_route_and_key(everybody: Visitor) -> None:
         found = map(json.loads, everybody.api.log.getvalue().splitlines())
         return [line for line in found if line.get("request_id") == request_id]
 
-    # It is written once the answer is out.
+    # The log line is written after the response was sent.
     wait_until(lambda: bool(lines()), timeout=PATIENCE, what="a line in the log")
     (line,) = lines()
     assert line["route"] == "/console/populations/{population_id}"

@@ -1,4 +1,4 @@
-"""Forms and bodies: what is filled in is what the API gets, and back."""
+"""Forms and bodies: conversion of submitted forms to bodies of the API, and back."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Forms and addresses of anything: never a fault of ours."""
+"""Arbitrary forms and addresses never cause an internal error."""
 
 import base64
 import json
@@ -67,7 +67,7 @@ def world(api: Api) -> Iterator[World]:
         yield World(visiting, visiting.token(), real)
 
 
-# What a form of each kind holds when somebody fills it in.
+# Valid content of each kind of form.
 POSTS: dict[str, Pairs] = {
     "/sign-in": [("key", "scrim_x"), ("next", "/console")],
     "/populations/new": [
@@ -162,7 +162,7 @@ indexed = st.builds(
 
 
 def changes(fields: Pairs) -> st.SearchStrategy[Pairs]:
-    """Some fields with other values, others left out, named twice, or never heard of."""
+    """Changes of some fields: other values, left out, repeated, or unknown."""
     known = st.sampled_from([name for name, _ in fields] or ["x"])
     odd = st.lists(st.tuples(st.one_of(known, known, indexed, plain), values), max_size=4)
     kept = st.lists(st.sampled_from(fields), unique=True) if fields else st.just([])

@@ -58,7 +58,7 @@ def release_fields(dataset: str, **changes: str) -> dict[str, str]:
 
 
 def field(text: str, name: str) -> str:
-    """What a field of a page holds."""
+    """The value of a field on a page."""
     found = re.search(rf'name="{re.escape(name)}"[^>]*?\svalue="([^"]*)"', text)
     assert found, f"no field {name}"
     return unescape(found[1])
@@ -304,7 +304,7 @@ class TestDatasets:
         assert "Upload" not in shown
 
     def test_a_rejection_is_explained(self, everybody: Visitor, population: str) -> None:
-        """To the key that declared the dataset; others see that there is one to ask."""
+        """The key that declared the dataset sees the reason; others are referred to it."""
         api = everybody.api
         answer = everybody.post("/datasets/new", self.fields(population))
         dataset = answer.url.path.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Plots show what was released, and nothing that cannot be told from it."""
+"""Plots show only released values."""
 
 from itertools import product
 

@@ -57,7 +57,7 @@ def test_another_key_opens_nothing() -> None:
 @given(st.integers(0, 10_000), st.integers(1, 255))
 def test_a_changed_cookie_is_none(place: int, change: int) -> None:
     cookie = bytearray(seal(begin(uuid4()), master_key=KEY).encode())
-    # Not in the last character, some bits of which stand for nothing.
+    # Not in the last character, some bits of which are unused.
     cookie[place % (len(cookie) - 4)] ^= change
     assert unseal(cookie.decode("latin-1"), master_key=KEY) is None
 

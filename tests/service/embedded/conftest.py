@@ -9,6 +9,6 @@ import pytest
 
 @pytest.fixture(scope="module")
 def used_dir() -> Iterator[Path]:
-    """A data folder that several tests use in turn, as initialising each anew takes long."""
+    """A data folder that several tests share, as initialising a new one takes long."""
     with tempfile.TemporaryDirectory(prefix="scrim-test-") as folder:
         yield Path(folder)

@@ -1,4 +1,4 @@
-"""What the tests of the embedded servers share."""
+"""Shared code of the embedded servers' tests."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def count_rows(server: PostgresServer) -> int:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether the process has ended, even if nobody has collected its exit code."""
+    """Whether the process has ended, even if it is a zombie."""
     try:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -89,7 +89,7 @@ class RunningStack:
     """A Python process that supervises both servers and a command."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
-        """Wait for the line that tells that everything runs."""
+        """Start the process and wait until it prints that everything runs."""
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line, "the stack ended before everything was running"

@@ -1,4 +1,4 @@
-"""Programs that run beside the servers, and the small things needed to start them."""
+"""Programs that run beside the servers, and helpers to start them."""
 
 import subprocess
 import sys
@@ -85,7 +85,7 @@ class TestCommand:
 
 
 def ignored_signals(pid: int) -> set[int]:
-    """What a process ignores, but for 32 and 33: they are the C library's own, and make sets them."""
+    """Signals that a process ignores, except 32 and 33, which the C library uses and make sets."""
     status = Path(f"/proc/{pid}/status").read_text()
     mask = int(
         next(line for line in status.splitlines() if line.startswith("SigIgn")).split()[1], 16
@@ -94,7 +94,7 @@ def ignored_signals(pid: int) -> set[int]:
 
 
 class TestProcess:
-    """The small things."""
+    """Helpers to start programs."""
 
     def test_refuses_to_start_from_another_thread(self, data_dir: Path) -> None:
         caught: list[BaseException] = []

@@ -1,4 +1,4 @@
-"""What holds for either embedded server, for root and for ordinary users."""
+"""Tests of both embedded servers, for root and for ordinary users."""
 
 import os
 import pwd
@@ -21,7 +21,7 @@ from .support import needs_linux, needs_root, put_row, running_stack, wait_until
 
 
 class TestBothServers:
-    """What holds for either server."""
+    """Tests of both servers."""
 
     @pytest.fixture(params=["postgres_server", "valkey_server"])
     def server(self, request: pytest.FixtureRequest) -> PostgresServer | ValkeyServer:

@@ -15,7 +15,7 @@ from .support import SLEEPER, kill_from_outside
 
 
 class Recorder:
-    """Something to supervise that only notes what happens to it."""
+    """A supervised subject that only records calls."""
 
     def __init__(self, name: str, events: list[str]) -> None:
         """Note events in this list."""
@@ -138,7 +138,7 @@ class TestSupervisor:
 
 
 def look(supervisor: Supervisor) -> bool:
-    """Let the supervisor look after everything once."""
+    """Let the supervisor check everything once."""
     supervisor.restart_dead()
     return True
 

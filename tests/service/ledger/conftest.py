@@ -19,6 +19,6 @@ def ledger_of_module(postgres_server: PostgresServer) -> Iterator[Ledger]:
 
 @pytest.fixture
 def ledger(ledger_of_module: Ledger) -> Iterator[Ledger]:
-    """The module's database; whatever the test did, the ledger must be sound afterwards."""
+    """The module's database; after the test, the ledger must be consistent."""
     yield ledger_of_module
     ledger_of_module.check()

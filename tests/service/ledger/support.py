@@ -24,7 +24,7 @@ OTHER_HASH = bytes(32)
 LONG_LEASE = 3600.0
 CONNECTIONS = 12
 
-# One row per broken invariant; the sums are taken anew from the operations.
+# One row per broken invariant; the sums are recomputed from the operations.
 _BROKEN = text("""
     WITH prices AS (
         SELECT release_id, sum(price_units) AS spent, count(*) AS operations,
@@ -69,7 +69,7 @@ def charge(sequence: int, price: int, *values: int) -> LedgerOperation:
 
 
 def at_once(*actions: Callable[[], Answer]) -> list[Answer | Exception]:
-    """Run every action in a thread of its own, all starting together; errors are answers."""
+    """Run every action in a thread of its own, all starting together; errors are returned as results."""
     start = Barrier(len(actions))
 
     def run(action: Callable[[], Answer]) -> Answer | Exception:
@@ -84,7 +84,7 @@ def at_once(*actions: Callable[[], Answer]) -> list[Answer | Exception]:
 
 
 class Ledger:
-    """Every method is one committed transaction of the application's role, unless it says other."""
+    """Every method is one committed transaction of the application's role, unless stated otherwise."""
 
     def __init__(self, server_url: str) -> None:
         self._server_url = server_url
@@ -184,7 +184,7 @@ class Ledger:
             return repository.journal(connection, release)
 
     def expire_lease(self, release: UUID) -> None:
-        """Let time pass, as the owner."""
+        """Expire a lease, as the owner."""
         with self.owner.begin() as connection:
             connection.execute(
                 text(

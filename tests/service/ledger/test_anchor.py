@@ -55,7 +55,7 @@ def s3_endpoint() -> Iterator[str]:
 def store(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AnchorStore:
-    """The anchor in a file and as an object: whatever holds for one holds for the other."""
+    """The anchor in a file and as an object: both must pass the same tests."""
     if request.param == "file":
         return file_store(tmp_path)
     endpoint = request.getfixturevalue("s3_endpoint")
@@ -102,10 +102,10 @@ def test_old_backup_is_refused(fresh: Ledger, store: AnchorStore) -> None:
     fresh.drop()
     fresh.database = backup
     fresh.attach()
-    fresh.check()  # sound in itself: nothing but the anchor can tell
+    fresh.check()  # consistent in itself: only the anchor detects it
     with pytest.raises(DatabaseBehind):
         check_anchor(fresh.app, store, key=PUBLIC)
-    # Nor does it become acceptable by going on, or by anchoring it.
+    # It does not become acceptable by new entries, or by anchoring it.
     fresh.reserve(population, 20)
     with pytest.raises(DatabaseBehind):
         check_anchor(fresh.app, store, key=PUBLIC)
@@ -179,7 +179,7 @@ def test_uncommitted_changes_are_not_anchored(fresh: Ledger, store: AnchorStore)
 
 
 def test_anchor_never_goes_back(fresh: Ledger, store: AnchorStore) -> None:
-    """Writers of the anchor and of the ledger at once: the last anchor is not behind."""
+    """With concurrent writers of the anchor and the ledger, the last anchor is not behind."""
     advance_anchor(fresh.app, store, key=KEY)
     population = fresh.open_account(10**6)
 
@@ -201,7 +201,7 @@ def test_a_writer_that_lost_its_lock_puts_no_older_anchor_back(
     population = fresh.open_account(1000)
 
     class Late:
-        """The same place, reached late."""
+        """A store whose writer is delayed."""
 
         def read(self) -> Anchored | None:
             return store.read()
@@ -220,7 +220,7 @@ def test_a_writer_that_lost_its_lock_puts_no_older_anchor_back(
 
 
 def end_lock_holders(ledger: Ledger) -> None:
-    """Cut whoever writes the anchor off from the database."""
+    """Disconnect the writer of the anchor from the database."""
     with ledger.owner.begin() as connection:
         ended = connection.execute(
             text(

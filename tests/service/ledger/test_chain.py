@@ -1,4 +1,4 @@
-"""An edit anywhere in the ledger shows in the chain."""
+"""The chain check detects an edit anywhere in the ledger."""
 
 import uuid
 from uuid import UUID
@@ -14,7 +14,7 @@ from .support import Ledger, charge
 
 @pytest.fixture
 def population(ledger_of_module: Ledger) -> UUID:
-    """An account with one release done, one under way, and a changed cap."""
+    """An account with one finished release, one running release, and a changed cap."""
     ledger = ledger_of_module
     population = ledger.open_account(1000)
     for is_done in (True, False):
@@ -98,7 +98,7 @@ def test_tampering_is_found(ledger_of_module: Ledger, population: UUID, edit: st
 def test_rewritten_chain_that_gives_more_back_than_was_reserved_is_found(
     ledger_of_module: Ledger, population: UUID
 ) -> None:
-    """Hashes alone would pass: the tamperer computes them too. The sums do not."""
+    """The hashes are valid, because the attacker recomputed them. The sums are not."""
     ledger = ledger_of_module
     rewrite = """
         DO $$

@@ -1,4 +1,4 @@
-"""Postgres killed in the middle of its work: what was acknowledged is there, once and whole."""
+"""Postgres is killed during its work: acknowledged operations exist exactly once."""
 
 import threading
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def durable_server(tmp_path: Path) -> Iterator[PostgresServer]:
 
 @dataclass
 class Worker:
-    """Commits one operation after the other until the database is gone."""
+    """Commits one operation after the other until the database is down."""
 
     ledger: Ledger
     release: UUID
@@ -50,7 +50,7 @@ class Worker:
             return
 
     def reconcile(self) -> None:
-        """At most the one operation whose answer was lost may be there beyond the acknowledged."""
+        """Besides acknowledged operations, only the one whose answer was lost may exist."""
         journal = self.ledger.journal(self.release)
         assert list(journal) in (self.acknowledged, self.attempted)
         self.acknowledged, self.attempted = list(journal), list(journal)
@@ -75,7 +75,7 @@ def crash_under_load(server: PostgresServer, workers: list[Worker], anchoring: "
 
 @dataclass
 class Anchoring:
-    """Anchors as often as it can until the database is gone."""
+    """Anchors as often as it can until the database is down."""
 
     ledger: Ledger
     store: AnchorStore
@@ -104,7 +104,7 @@ def test_killed_mid_commit(durable_server: PostgresServer, tmp_path: Path) -> No
         ledger.detach()
         durable_server.start()
         ledger.attach()
-        # The anchor is written after the commit it speaks of, so it is never ahead.
+        # The anchor is written after the commit that it covers, so it is never ahead.
         check_anchor(ledger.app, store, key=key.public_key())
         for worker in workers:
             worker.reconcile()

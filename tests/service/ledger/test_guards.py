@@ -1,4 +1,4 @@
-"""What Postgres refuses by itself, whoever asks."""
+"""What Postgres itself refuses, for every role."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,7 +42,7 @@ def acting_as(ledger: Ledger, role: str) -> Iterator[Connection]:
 
 @pytest.fixture
 def release(ledger: Ledger) -> UUID:
-    """A release in the middle of its work."""
+    """A running release."""
     release = ledger.reserve(ledger.open_account(1000), 600)
     ledger.commit(release, ledger.claim(release), charge(0, 100))
     return release
@@ -156,7 +156,7 @@ def test_balances_and_identities_even_for_owners(
 def test_spent_budget_comes_back_from_no_trigger_either(
     ledger: Ledger, release: UUID, table: str
 ) -> None:
-    """Balances are moved by triggers, so these must not be able to move them back."""
+    """Triggers change balances, so they must not be able to undo a charge."""
     give_back = f"UPDATE ledger.{table} SET spent_units = spent_units - 1 WHERE spent_units > 0"
     with refused(FORBIDDEN), ledger.owner.begin() as connection:
         connection.exec_driver_sql(
@@ -172,7 +172,7 @@ def test_spent_budget_comes_back_from_no_trigger_either(
 def test_truncating_everything_is_refused_even_for_superusers(
     ledger: Ledger, release: UUID
 ) -> None:
-    """Only they come that far: the cascade reaches tables that the ledger's owner does not own."""
+    """Only superusers get that far: the cascade reaches tables that the ledger's owner does not own."""
     with refused(FORBIDDEN), ledger.owner.begin() as connection:
         connection.execute(text("TRUNCATE ledger.account CASCADE"))
 

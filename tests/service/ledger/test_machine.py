@@ -1,4 +1,4 @@
-"""The ledger against a model of a few lines, over arbitrary histories."""
+"""The ledger compared with a small model, over arbitrary histories."""
 
 import uuid
 from collections.abc import Callable
@@ -37,7 +37,7 @@ AMOUNTS = st.integers(1, 120)
 
 @dataclass
 class Job:
-    """A reservation, as it should be."""
+    """The expected state of a reservation."""
 
     population: UUID
     amount: int
@@ -63,7 +63,7 @@ class Job:
 
 @dataclass
 class Model:
-    """What the ledger should hold."""
+    """The expected state of the ledger."""
 
     caps: dict[UUID, int] = field(default_factory=dict)
     jobs: dict[UUID, Job] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Model:
 
 
 def outcome(action: Callable[[], Any]) -> Any:
-    """What the ledger answers, or the kind of its refusal."""
+    """The result of a call, or the type of its error."""
     try:
         return action()
     except LedgerError as refusal:
@@ -82,7 +82,7 @@ def outcome(action: Callable[[], Any]) -> Any:
 
 
 class LedgerMachine(RuleBasedStateMachine):
-    """Each rule asks the ledger and the model the same thing and compares their answers."""
+    """Each rule makes the same call to the ledger and the model, and compares the results."""
 
     populations: Bundle[UUID] = Bundle("populations")
     releases: Bundle[UUID] = Bundle("releases")

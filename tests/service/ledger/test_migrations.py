@@ -1,4 +1,4 @@
-"""Migrations go up, down and up again, and never throw spending away."""
+"""Migrations go up, down and up again, and never delete spending."""
 
 import subprocess
 import sys

@@ -87,7 +87,7 @@ def test_rest_is_released_exactly_once(ledger: Ledger) -> None:
     )
     released = [answer for answer in answers if isinstance(answer, int)]
     assert sorted(released)[-1] == sum(released) == 370
-    # If the service was first, the worker's late finish is refused, never believed.
+    # If the service was first, the worker's late finish is refused.
     assert outcomes(answers).keys() <= {"int", StaleLease.__name__}
     assert ledger.balance(population) == (30, 0)
 
@@ -127,7 +127,7 @@ def test_cap_and_reservations_race(ledger: Ledger) -> None:
 
 
 def test_takeover_waits_for_a_commit_under_way_and_sees_it(ledger: Ledger) -> None:
-    """Whatever the zombie commits, its successor finds in the journal."""
+    """The next worker finds every commit of the previous one in the journal."""
     release = ledger.reserve(ledger.open_account(1000), 400)
     zombie = ledger.claim(release)
     ledger.expire_lease(release)

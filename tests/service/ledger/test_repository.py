@@ -1,4 +1,4 @@
-"""What each function does and refuses, one caller at a time."""
+"""What each function does and refuses, with a single caller."""
 
 import uuid
 from collections.abc import Callable
@@ -319,9 +319,9 @@ def test_reopening_passes_the_same_filter(ledger: Ledger, population: UUID) -> N
 
 
 def test_balance_at_every_moment_of_the_past(ledger: Ledger) -> None:
-    """Whatever came later is taken back, and before it was opened an account has its first cap.
+    """Later entries are undone; before it was opened, an account has its first cap.
 
-    What a job under way has spent counts as reserved until its reservation closes.
+    Charges of a running job count as reserved until its reservation closes.
     """
     past: list[tuple[datetime, LedgerAccount]] = []
     with ledger.app.connect() as connection:
