@@ -84,14 +84,14 @@ def filled_in(environment: dict[str, str]) -> dict[str, str]:
 
 
 def variables() -> set[str]:
-    """What the compose file takes from its surroundings."""
+    """The environment variables that the compose file uses."""
     return set(VARIABLE.findall((ROOT / "docker-compose.yml").read_text()))
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project as both images install it."""
-    # Below a folder with the usual name of an environment, which must make no difference.
+    # In a folder with the usual name of an environment, which must make no difference.
     folder = tmp_path_factory.mktemp("installed") / ".venv" / "site-packages"
     for wheel in build_wheels(tmp_path_factory.mktemp("wheels")):
         with ZipFile(wheel) as archive:

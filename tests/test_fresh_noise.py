@@ -1,4 +1,4 @@
-"""The guard against undeclared noise notices what it must, and nothing else."""
+"""The guard against undeclared noise has no misses and no false alarms."""
 
 import pytest
 

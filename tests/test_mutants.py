@@ -1,4 +1,4 @@
-"""The planted bugs still fit the code; `make mutants` tells whether the tests notice them."""
+"""The planted bugs still fit the code; `make mutants` checks that the tests detect them."""
 
 import subprocess
 import sys
@@ -8,13 +8,13 @@ from tests.mutants.harness import ROOT
 
 
 def test_every_mutant_can_be_planted() -> None:
-    """Its text is in its file exactly once. Code that changes takes its mutants along."""
+    """The text occurs in the file exactly once. When code changes, update its mutants."""
     lost = [m.bug for m in MUTANTS if (ROOT / m.file).read_text().count(m.old) != 1]
     assert lost == []
 
 
 def test_every_mutant_uses_names_that_exist() -> None:
-    """A planted bug that fails because of a name would tell nothing about the tests."""
+    """A mutant that fails because of an unknown name says nothing about the tests."""
     unknown = {}
     for mutant in MUTANTS:
         if mutant.file.endswith(".py"):

@@ -1,4 +1,4 @@
-"""The rules about imports in pyproject.toml name every module that they are about."""
+"""The import rules in pyproject.toml list every module that they apply to."""
 
 import re
 import tomllib

@@ -205,7 +205,7 @@ def test_every_comparison_has_a_name_of_its_own() -> None:
 
 
 def real_data() -> str | None:
-    """Skip unless the real data can be read."""
+    """Why the real data cannot be read; None if it can."""
     try:
         find("acs-pums-2024/persons_NY.csv.gz")
     except SystemExit as missing:

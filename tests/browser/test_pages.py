@@ -150,7 +150,7 @@ class TestForms:
             person.page.locator("#c0\\.upper").fill("1")
             person.press("Declare the dataset")
             person.page.get_by_text("must not be larger than").first.wait_for()
-            # Screen readers announce it first.
+            # The problem has the focus, so screen readers announce it first.
             assert person.page.evaluate("document.activeElement.hasAttribute('data-problem')")
 
     def test_the_return_key_removes_nothing(self, visit: Any, world: World) -> None:

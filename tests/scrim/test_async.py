@@ -98,7 +98,7 @@ def test_a_blocking_list_is_read_as_far_as_it_is_needed() -> None:
 
 
 class TestReleases:
-    def test_a_release_waits_for_itself(self) -> None:
+    def test_a_release_can_wait_for_its_end(self) -> None:
         script = Script(
             answer(RELEASE | {"state": "queued"}, 202), events(), answer(RELEASE), events()
         )

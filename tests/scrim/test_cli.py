@@ -304,7 +304,9 @@ class TestDatasets:
         assert json.loads(script.requests[0].content)["provenance"] == "a census"
         assert run(*arguments)[0] == 2
 
-    def test_a_name_must_tell_one_population(self, play: Play, table: tuple[Path, Path]) -> None:
+    def test_a_name_must_identify_one_population(
+        self, play: Play, table: tuple[Path, Path]
+    ) -> None:
         arguments = ("dataset", "upload", table[0], "--schema", table[1], "--population", "people")
         play(page(POPULATION, POPULATION | {"id": "p2"}))
         assert "give the id" in run(*arguments)[2]
@@ -533,7 +535,7 @@ class TestEveryCommand:
             assert f"{code} " in told.partition("Exit codes:")[2]
 
     @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
-    def test_a_shell_learns_to_complete_it(self, tmp_path: Path) -> None:
+    def test_shell_completion_can_be_installed(self, tmp_path: Path) -> None:
         command = tmp_path / "scrim"
         command.write_text(f'#!/bin/sh\nexec {" ".join(SCRIM)} "$@"\n')
         command.chmod(0o755)

@@ -53,7 +53,7 @@ def test_it_can_be_turned_off(terminal: io.StringIO) -> None:
     assert terminal.getvalue() == ""
 
 
-def test_a_function_is_told_instead(terminal: io.StringIO) -> None:
+def test_a_function_receives_progress_instead(terminal: io.StringIO) -> None:
     told: list[Progress] = []
     with following(told.append, "Fitting") as follow:
         follow(Progress(done=3, total=7))

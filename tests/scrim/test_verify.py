@@ -139,7 +139,7 @@ class TestTampering:
         assert report.certificate is None
         assert "was changed" in report.checks[0].finding
 
-    def test_a_signature_of_somebody_else(self, folder: Path) -> None:
+    def test_a_signature_by_another_key(self, folder: Path) -> None:
         forged = signed(certificate(), Ed25519PrivateKey.generate())
         (folder / "certificate.json").write_text(json.dumps(forged))
         assert check(folder).ok

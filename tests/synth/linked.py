@@ -19,7 +19,7 @@ Household = tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]
 
 
 def household(size: int, relation: str = "add_remove") -> Protection:
-    """Whole groups are protected."""
+    """A protection of whole groups."""
     return Protection.model_validate(
         {"unit": "household", "relation": relation, "max_household_size": size}
     )

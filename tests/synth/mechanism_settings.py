@@ -1,4 +1,4 @@
-"""With which parameters the suites run each mechanism; with its defaults, where nothing is said here."""
+"""Parameters of each mechanism in the suites; by default the mechanism's own."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -118,7 +118,7 @@ _CONTRACT: dict[str, dict[str, Any]] = {
         **SMALL_NETWORK,
     },
 }
-"""Each as small as it can be and still do all it does; what they learn is another test's concern."""
+"""Small parameters that still run every step; other tests check accuracy."""
 _ENOUGH: dict[str, dict[str, Any]] = {
     "gaussian": {},
     "mwem": {"rounds": 40, "passes": 2000},
@@ -133,7 +133,7 @@ _ENOUGH: dict[str, dict[str, Any]] = {
     "rap": {"rounds": 40, "steps": 50},
     "rap_softmax": {"rounds": 40, "steps": 50},
     "rap_plus_plus": {"rounds": 5, "steps": 100, "learning_rate": 0.02, "last_temperature": 256.0},
-    # A hundred rows cannot be closer than a hundredth.
+    # The resolution of 100 rows is 0.01.
     "private_gsd": {"rounds": 40, "rows": 1000, "generations": 10_000},
     "dual_query": {"rounds": 120, "samples": 20},
     # Its error falls with the square root of the number of records: 1,010 here, as by default.
@@ -142,7 +142,7 @@ _ENOUGH: dict[str, dict[str, Any]] = {
 }
 """Rounds and steps with which a mechanism comes close to the truth."""
 
-# Nearly all of the budget in one measurement: whatever is wrong with it shows most clearly there.
+# Nearly all of the budget in one measurement, which shows a privacy bug most clearly.
 ONE_ROUND = {"rounds": 1, "components": 1, "opening_share": 0.0, "selection_share": 0.05}
 TINY_NETWORK = {"latent": 1, "hidden": [], "steps": 1}
 _AUDITED: dict[str, dict[str, Any]] = {
@@ -150,7 +150,7 @@ _AUDITED: dict[str, dict[str, Any]] = {
     "mwem": {"name": "mwem", "rounds": 1, "passes": 2},
     "pep": {"name": "pep", "rounds": 1, "passes": 2},
     "pmw_pub": {"name": "pmw_pub", "rounds": 1, "passes": 2},
-    # With a tolerance it would leave most measurements alone, and show little of any of them.
+    # With a tolerance it would ignore most measurements.
     "pep_pub": {
         "name": "pep_pub",
         "rounds": 1,
@@ -229,7 +229,7 @@ AUDITED = _with_defaults(_AUDITED)
 
 
 def settings_near_the_truth(mechanism: Settings) -> Settings:
-    """Settings with which it comes close to the truth: forty rounds, if it has rounds, where not said."""
+    """Settings with which a mechanism comes close to the truth; by default forty rounds."""
     (spec,) = (each for each in MECHANISMS if each.catalogue_name() == mechanism["name"])
     rounds = {"rounds": 40} if "rounds" in spec.model_fields else {}
     return mechanism | _ENOUGH.get(mechanism["name"], rounds)

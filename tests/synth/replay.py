@@ -1,4 +1,4 @@
-"""Record and replay (arXiv 2602.17454): the same draws on other data, and what differs in spite of it.
+"""Record and replay (arXiv 2602.17454): the same draws on other data, and the remaining differences.
 
 The door's noise is recorded on one table. On a neighbouring table the recorded outcomes come out
 again, so both runs have the same history. Then two things must hold. The true values that meet the
@@ -36,7 +36,7 @@ class Draw:
 
     @property
     def question(self) -> tuple[Any, ...]:
-        """All that two runs with the same history must agree on."""
+        """Everything that must be equal in two runs with the same history."""
         return self.sampler, self.norm, self.sensitivity, self.scale, self.price, self.outcome.shape
 
     def distance(self, other: "Draw") -> int:
@@ -50,7 +50,7 @@ class Draw:
 
 
 class Tape:
-    """Takes down every draw. Where others are given, these come out instead of fresh noise."""
+    """Records every draw. If recorded draws are given, replays them instead of drawing noise."""
 
     def __init__(self, played: Sequence[Draw] | None = None) -> None:
         self.draws: list[Draw] = []
@@ -58,7 +58,7 @@ class Tape:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Every sampler of the door uses this tape meanwhile."""
+        """Make every sampler of the door use this tape during the block."""
         with pytest.MonkeyPatch.context() as patch:
             for name in samplers():
                 patch.setattr(noise, name, self._taped(name))
@@ -93,7 +93,7 @@ class Tape:
 
 
 def samplers() -> list[str]:
-    """Every function by which the door makes noise, whatever it is called."""
+    """Every function with which the door draws noise."""
     return [
         name
         for name, found in vars(noise).items()
@@ -104,7 +104,7 @@ def samplers() -> list[str]:
 
 
 def unpriced(first: Sequence[Draw], second: Sequence[Draw]) -> dict[int, str]:
-    """Which draws of two runs with the same outcomes differ by more than was paid for, and how far."""
+    """The draws of two runs with the same outcomes that differ by more than was paid for."""
     found = {}
     for position, (a, b) in enumerate(zip(first, second, strict=True)):
         assert a.question == b.question, f"operation {position} is another one on the neighbour"
@@ -115,14 +115,14 @@ def unpriced(first: Sequence[Draw], second: Sequence[Draw]) -> dict[int, str]:
 
 @dataclass(frozen=True)
 class Seen:
-    """One run: its draws, and everything that may leave it."""
+    """One run: its draws and its outputs."""
 
     draws: list[Draw]
     shown: Any
 
 
 def watch(run: Callable[[], Any], played: Sequence[Draw] | None = None) -> Seen:
-    """Run once; what it raises is something that leaves, too."""
+    """Run once; an exception is an output too."""
     tape = Tape(played)
     with tape.running():
         try:

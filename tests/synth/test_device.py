@@ -1,4 +1,4 @@
-"""Models are fitted on whichever device there is, to the same result."""
+"""Models are fitted on the available device, with the same result."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_an_accelerator_fits_what_the_processor_fits(
 ) -> None:
     journal, learnt = MemoryJournal(), Remembered()
     first = fit(mechanism, device, journal=journal, cache=learnt)
-    # What was learnt from public data there is used here.
+    # The network trained on public data on one device is used on the other.
     second = fit(
         mechanism, "cpu", journal=MemoryJournal(journal.operations()), cache=Remembered(learnt)
     )

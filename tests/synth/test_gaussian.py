@@ -1,4 +1,4 @@
-"""Noisy answers: unbiased, consistent, and with standard errors that are true."""
+"""Noisy answers: unbiased, consistent, and with correct standard errors."""
 
 import numpy as np
 import pytest

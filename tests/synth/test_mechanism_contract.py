@@ -1,4 +1,4 @@
-"""What every mechanism promises, whatever it does inside.
+"""The contract of every mechanism.
 
 Every mechanism of the catalogue is here, with the parameters of tests/synth/mechanism_settings.py.
 
@@ -59,7 +59,7 @@ DELTA = 1e-9
 
 @dataclass(frozen=True)
 class Finished:
-    """A release that was carried out, and what it told on the way."""
+    """A finished release, and its reports of progress."""
 
     spec: ReleaseSpec
     table: Table
@@ -72,7 +72,7 @@ class Finished:
         return MemoryJournal(self.operations)
 
 
-# One mechanism after the other, so that tests share what it released.
+# Grouped by mechanism, so that tests share its release.
 @pytest.fixture(params=CONTRACT, scope="module")
 def mechanism(request: pytest.FixtureRequest) -> dict[str, Any]:
     return CONTRACT[request.param]
@@ -109,7 +109,7 @@ def private_table(mechanism: dict[str, Any], *, with_one_more: bool = False) -> 
 
 
 def protection_for(mechanism: dict[str, Any], protection: Protection) -> Protection:
-    """Linked rows belong to households where a table's protect themselves."""
+    """The protection; households instead of rows if the rows are linked."""
     if is_linked(mechanism) and protection.unit == "row":
         return household(3, protection.relation)
     return protection
@@ -249,8 +249,8 @@ def test_spends_at_most_its_budget_and_nearly_all_of_it(
     budget = spec.budget.units(DELTA)
     spent = sum(operation.price for operation in journal.operations())
     assert spent <= budget
-    # What nobody can move is public, and its share is left over: people who only change their own
-    # columns move neither sizes nor the columns of groups.
+    # Counts that no unit can change are public, and their share is unspent: people who only change
+    # their own columns change neither sizes nor the columns of groups.
     has_public = is_linked(mechanism) and (protection.unit, protection.relation) == (
         "person",
         "replace_one",
@@ -310,7 +310,7 @@ def test_the_certified_error_covers_the_true_one(name: str) -> None:
 
 
 class Forbidden(Table):
-    """A table that nobody may read."""
+    """A table that must not be read."""
 
     def chunks(self) -> Any:
         raise AssertionError("the rows were touched")
@@ -320,7 +320,7 @@ class Forbidden(Table):
 
 
 class Watched(Table):
-    """A table that may be read by the vault alone."""
+    """A table that only the vault may read."""
 
     def chunks(self) -> Any:
         self._refuse_strangers()
@@ -409,7 +409,7 @@ def test_a_journal_of_another_release_is_refused(
 
 
 def test_a_certified_error_is_not_passed_on_to_other_rows() -> None:
-    """A resumed job that fits a slightly different model may draw rows that nobody certified."""
+    """A resumed job that fits a slightly different model may draw rows that were not certified."""
     spec = release(CONTRACT["mwem"], outputs={"rows": 50, "certify": {"share": 0.1}})
     table, journal = coded_table(SCHEMA, ROWS), MemoryJournal()
     first = carry_out(spec, table, journal, seed=5)

@@ -1,4 +1,4 @@
-"""What every query class promises: all ways of answering agree, and with a count by hand.
+"""The contract of every query class: all ways of answering agree with a simple count.
 
 To add a class, add one entry to GROUPS.
 """
@@ -202,7 +202,7 @@ def test_rows_histogram_support_and_product_agree(on_bins: QuerySet) -> None:
 
 
 def test_whole_weights_give_whole_sums(on_bins: QuerySet) -> None:
-    """What is paid for is computed in whole numbers."""
+    """Values that enter the noise are computed in whole numbers."""
     weights = torch.arange(len(ROWS)) ** 7
     answers = on_bins.on_support(new_support(ROWS, weights))
     assert answers.dtype == torch.int64
@@ -392,7 +392,7 @@ def test_names_are_unique(queries: QuerySet) -> None:
 
 
 def test_blocks_compiled_again_are_the_same(queries: QuerySet) -> None:
-    """What was counted of a block is found again under an equal one."""
+    """Counts of a block are found again for an equal block."""
     other_schema = SCHEMA.model_copy(update={"columns": SCHEMA.columns[:-1]})
     for specs in BLOCKS.values():
         again = compile_blocks(specs, SCHEMA).blocks

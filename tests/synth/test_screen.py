@@ -1,4 +1,4 @@
-"""Screening public data: paid, journaled, and the end of a release whose public rows cannot fit."""
+"""Screening public data: charged, journaled, and able to end a release whose public rows do not fit."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def test_public_data_that_do_not_fit_end_the_release_with_what_was_paid_for() ->
     value = journal.operations()[1].values[0] / 2**20 / journal.operations()[0].values[0]
     assert f"leave an error of {value:.4f}" in str(refused.value)
     assert "standard error of 0.00" in str(refused.value)
-    # Resumed, it says the same without a look at the rows.
+    # Resumed, it gives the same result without reading the rows.
     with pytest.raises(PublicDataTooFar) as again:
         carry_out(spec, Table(SCHEMA, []), FAR, MemoryJournal(journal.operations()))
     assert str(again.value) == str(refused.value)

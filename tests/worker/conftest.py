@@ -1,4 +1,4 @@
-"""One installation for tests that call the workers' code, one for those that run real workers."""
+"""One installation for tests that call the workers' code, another for tests with real workers."""
 
 import tempfile
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def valkey_url(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def stack_of_session(postgres_url: str, valkey_url: str, folder: Path) -> Iterator[Stack]:
-    """A service whose messages no worker takes: tests call the workers' code themselves."""
+    """A service without workers: tests call the workers' code themselves."""
     place = folder / "quiet"
     place.mkdir()
     with running_stack(postgres_url, valkey_url, place) as stack:
@@ -44,14 +44,14 @@ def stack_of_session(postgres_url: str, valkey_url: str, folder: Path) -> Iterat
 
 @pytest.fixture
 def stack(stack_of_session: Stack) -> Iterator[Stack]:
-    """The quiet installation; whatever the test did, its ledger must be sound afterwards."""
+    """The installation without workers; after the test, its ledger must be consistent."""
     yield stack_of_session
     stack_of_session.check()
 
 
 @pytest.fixture
 def population(stack: Stack) -> UUID:
-    """Protected people of its own."""
+    """A new population."""
     return stack.population()
 
 

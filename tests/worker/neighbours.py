@@ -23,7 +23,7 @@ class Neighbour:
 
     tables: Tables
     read: tuple[str, ...] = ("rows", "linked", "groups", "individuals")
-    """Which tables it is a neighbour for; a unit may be absent from the others."""
+    """The tables for which it is a neighbour; the unit may be absent from the others."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Case:
         """The stored tables that a release may be about."""
         if "groups" not in self.base:
             return ("rows",)
-        # The groups of people are not released alone: nothing says whose a row is.
+        # The groups of people are not released alone: their rows have no owner.
         is_person = self.population["unit"] == "person"
         return ("linked", "individuals") if is_person else ("linked", "groups", "individuals")
 
@@ -131,7 +131,7 @@ def household_case(relation: str) -> Case:
             "five members": with_household(1, "zyxzy"),
             "described twice": with_household(2, "zz"),
             "without a row of its own": with_household(0, "zzz"),
-            # No one lives there, so that linked tables do not have it.
+            # An empty household, which linked tables do not contain.
             "without members": with_household(1, "", read=("groups", "individuals")),
         },
     )

@@ -201,13 +201,13 @@ class Stack:
             return ledger.account(connection, population)
 
     def scalar(self, statement: str, **parameters: Any) -> Any:
-        """Something that only the database's owner may see or do."""
+        """Run a statement as the database's owner."""
         with self.owner.begin() as connection:
             result = connection.execute(text(statement), parameters)
             return result.scalar() if result.returns_rows else None
 
     def expire_lease(self, release: UUID) -> None:
-        """Let time pass for a worker that does not renew its lease."""
+        """Expire the lease of a worker that does not renew it."""
         self.scalar(
             "UPDATE ledger.reservation SET lease_until = now() - interval '1 second'"
             " WHERE release_id = :id AND state = 'open' AND lease_holder IS NOT NULL",
@@ -249,18 +249,18 @@ class Stack:
             argv=[sys.executable, *arguments],
             env=self.environment | changes,
             is_ready=lambda: log_path.exists() and marker in log_path.read_bytes(),
-            # They are built to be killed, and ending at once saves seconds.
+            # They can be killed safely, and this saves seconds.
             stop_signal=signal.SIGKILL,
         )
 
     def logs(self) -> bytes:
-        """Everything that was logged by anybody."""
+        """The logs of all processes."""
         files = (self.folder / "logs").glob("*")
         return self.log.getvalue().encode() + b"".join(path.read_bytes() for path in files)
 
 
 def emptied(stack: Stack) -> None:
-    """End everything that an earlier test left waiting, and forget its messages."""
+    """End everything that an earlier test left queued, and delete its messages."""
     stack.scalar(
         "UPDATE release SET state = 'cancelled', finished_at = now()"
         " WHERE state IN ('queued', 'running')"

@@ -1,4 +1,4 @@
-"""Files that no spreadsheet runs, and that hold what was released."""
+"""Files that are safe in spreadsheets and contain what was released."""
 
 import csv
 import io

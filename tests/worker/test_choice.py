@@ -15,7 +15,7 @@ pytestmark = pytest.mark.random
 
 
 def forget_how(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From here on nothing can be chosen again."""
+    """Make every further choice fail."""
 
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("a mechanism is chosen once, when the release is asked for")

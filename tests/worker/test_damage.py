@@ -16,7 +16,7 @@ ONE_WAY = [{"type": "marginals", "attributes": [["sex"]]}]
 def test_a_damaged_model_answers_nothing(stack: Stack, dataset: UUID) -> None:
     release = stack.submit(dataset)
     run_release(stack.context, release)
-    # Another shelf each time: one keeps the models that it has checked.
+    # A new cache each time: a cache keeps the models that it has checked.
     assert ModelCache(stack.context).answer(release, ONE_WAY)
     (told,) = [each for each in stack.release(release)["artifacts"] if each["name"] == "model"]
     (path,) = stack.objects(f"artifacts/{told['sha256'][:2]}/{told['sha256']}")

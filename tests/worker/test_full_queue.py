@@ -77,7 +77,7 @@ def ingested(stack: Stack) -> UUID:
 
 
 def overtakers(stack: Stack, release: UUID) -> int:
-    """How many others started while a release was queued."""
+    """The number of other releases that started while a release was queued."""
     return int(
         stack.scalar(
             "SELECT count(*) FROM release AS o JOIN release AS r"

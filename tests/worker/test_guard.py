@@ -1,4 +1,4 @@
-"""The guard ends jobs from outside: it writes their end down and then kills their process."""
+"""The guard ends jobs from another process: it records their end and then kills their process."""
 
 import signal
 import subprocess
@@ -18,7 +18,7 @@ LIMIT = 100.0
 
 
 class Clock:
-    """A time that passes when it is told to."""
+    """A clock that tests advance."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -29,7 +29,7 @@ class Clock:
 
 @pytest.fixture
 def worker() -> Iterator["subprocess.Popen[bytes]"]:
-    """A process that does nothing but live."""
+    """An idle process."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         yield process
         process.kill()
@@ -55,7 +55,7 @@ def claim(stack: Stack, release: UUID, name: str) -> None:
 def started(
     stack: Stack, dataset: UUID, guard: JobGuard, worker: "subprocess.Popen[bytes]"
 ) -> UUID:
-    """A release that the process works on, as the guard was told."""
+    """A release that the process runs, as reported to the guard."""
     release = stack.submit(dataset)
     claim(stack, release, holder(worker.pid))
     guard.hear(f"start {worker.pid} {release}")
@@ -140,7 +140,7 @@ def test_jobs_that_ended_are_not_ended_again(
     clock.now = LIMIT + 1
     guard.look()
     assert worker.poll() is None and stack.release(release)["state"] == "running"
-    # A process that was killed says nothing; its release is the reaper's.
+    # A killed process sends no line; the reaper handles its release.
     guard.hear(f"start {worker.pid} {release}")
     worker.kill()
     worker.wait()

@@ -62,7 +62,7 @@ def few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 class TestLinking:
     def test_nobody_is_dropped_and_nobody_is_invented(self, stack: Stack) -> None:
-        """An orphan gets a group of which nothing is known; a group of nobody is left out."""
+        """An orphan gets a group with missing values; an empty group is left out."""
         dataset = ingested(
             stack,
             stack.population(**HOUSEHOLDS),
@@ -103,7 +103,7 @@ class TestLinking:
 
     @pytest.mark.usefixtures("few_bytes")
     def test_the_table_of_individuals_has_the_same_ones(self, stack: Stack) -> None:
-        """Which rows of a group are kept is decided once, whatever is released afterwards."""
+        """The kept rows of a group are chosen once, for all later releases."""
         dataset = ingested(stack, stack.population(**HOUSEHOLDS), TWO_LEVEL, *households(100))
 
         def members(table: str) -> Counter[tuple[bytes, int]]:
@@ -114,7 +114,7 @@ class TestLinking:
         assert members("linked") == members("individuals")
 
     def test_a_person_is_bounded_first_and_a_group_truncated_then(self, stack: Stack) -> None:
-        """In the other order, rows that the person may not keep would push out the others."""
+        """In the other order, rows that the person may not keep would displace others."""
         population = stack.population(unit="person", max_rows_per_person=1)
         homes = range(10)
         owners = [*["anna"] * 5, "bert", "carl", "dora"]
@@ -158,7 +158,7 @@ class TestLinking:
             ),
         ],
     )
-    def test_every_individual_must_be_of_a_group_and_of_somebody(
+    def test_every_individual_needs_a_group_and_an_owner(
         self, stack: Stack, protection: dict[str, Any], schema: Any, rows: bytes, told: str
     ) -> None:
         population = stack.population(**protection)
@@ -174,7 +174,7 @@ class TestLinking:
 
 @pytest.fixture(scope="module")
 def two_level(stack_of_session: Stack) -> UUID:
-    """An ingested dataset of households, about whom a population allows four; here it is three."""
+    """An ingested dataset of households of at most three; the population allows four."""
     stack = stack_of_session
     groups, rows = households(300)
     return ingested(stack, stack.population(**HOUSEHOLDS), TWO_LEVEL, groups, rows)
@@ -203,7 +203,7 @@ class TestOneTableAlone:
             assert certificate["protection"]["max_household_size"] == most
 
         def noise(table: str, operation: int) -> float:
-            """What a scale would be if all the release's price paid for it."""
+            """The scale if the whole price of the release paid for it."""
             found = journals[table][operation]
             return float(found.scale * (found.price_units / 1e12) ** 0.5)
 
@@ -321,7 +321,7 @@ class TestBothTables:
 
     @pytest.mark.random
     def test_dry_run(self, stack: Stack) -> None:
-        """It needs no rows, and shows what files there will be."""
+        """It needs no rows, and produces the same files."""
         population = stack.population(**HOUSEHOLDS)
         dataset = stack.dataset(population, TWO_LEVEL)
         release = stack.submit(dataset, dry_run=True, **H_GEM)

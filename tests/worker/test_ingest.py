@@ -1,4 +1,4 @@
-"""Uploads become encrypted rows, once, whole, and with nothing left behind."""
+"""Uploads become encrypted rows exactly once, without leftovers."""
 
 import errno
 import gzip
@@ -158,7 +158,7 @@ def test_damaged_uploads_are_rejected(stack: Stack, population: UUID, damage: st
     content = {
         "changed": content[:-1] + bytes([content[-1] ^ 1]),
         "taken from elsewhere": stack.objects(f"datasets/{other}/uploads")[0].read_bytes(),
-        # Readable, but not what the dataset's content hash, and so a reservation, stands for.
+        # Readable, but not the content of the dataset's hash, which a reservation refers to.
         "encrypted anew": b"".join(
             encrypt_pieces(
                 shelf_of(stack, dataset).data_key, [csv_rows()], purpose=upload_purpose("rows")
@@ -184,7 +184,7 @@ def test_damaged_uploads_are_rejected(stack: Stack, population: UUID, damage: st
 def test_an_outage_leaves_it_to_the_next(
     stack: Stack, population: UUID, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    """However often that happens, it is no fault of the file."""
+    """However often that happens, the file is not rejected."""
     dataset = stack.uploaded(population)
 
     def fail(*_: Any) -> None:

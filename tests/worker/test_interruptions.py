@@ -1,4 +1,4 @@
-"""Every way in which a release can be interrupted, and how it goes on or ends."""
+"""Every way in which a release can be interrupted, and how it continues or ends."""
 
 import json
 from collections.abc import Callable
@@ -26,7 +26,7 @@ CERTIFIED = {"rows": 60, "formats": ["csv", "parquet"], "certify": {}}
 
 
 def at(label: str, action: Callable[[], None], patch: pytest.MonkeyPatch) -> None:
-    """Do something when a job comes by a label, once."""
+    """Run an action when a job first reaches a label."""
     waiting = [action]
 
     def hook(found: str) -> None:
@@ -41,7 +41,7 @@ def stop() -> None:
 
 
 def files(stack: Stack, release: UUID) -> dict[str, str]:
-    """The artifacts' hashes by name, apart from the certificate, which tells the time."""
+    """The artifacts' hashes by name, without the certificate, which contains the date."""
     found = {each["name"]: each["sha256"] for each in stack.release(release)["artifacts"]}
     del found["certificate.json"]
     return found

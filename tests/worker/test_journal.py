@@ -1,4 +1,4 @@
-"""Charge and outcome go in together, and an attempt that cannot be sure uses nothing."""
+"""Charge and outcome are committed together; after an unknown result, an attempt uses no outcome."""
 
 import uuid
 from typing import Any

@@ -1,4 +1,4 @@
-"""A lease lives as long as its holder beats, and its holder learns when it is gone."""
+"""A lease lasts while its holder renews it, and the holder detects its loss."""
 
 import threading
 import uuid

@@ -1,4 +1,4 @@
-"""What killed processes leave in the storage is deleted in time, and nothing that is live."""
+"""Leftovers of killed processes are deleted from the storage, and objects in use are kept."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ open_storage(sys.argv[1]).write(sys.argv[2], pieces())
 
 
 def write_and_be_killed(stack: Stack, key: str) -> list[Path]:
-    """What a process leaves of an object that it was writing when it was killed."""
+    """Leave a partial object, as a process that is killed while writing does."""
     command = [sys.executable, "-c", KILLED_WHILE_WRITING, f"file://{stack.folder}/objects", key]
     assert subprocess.run(command, cwd=ROOT).returncode < 0
     left = stack.objects(key)
@@ -43,7 +43,7 @@ def write_and_be_killed(stack: Stack, key: str) -> list[Path]:
 
 
 def age(*files: Path, seconds: float = 2 * DAY) -> None:
-    """As if they had been written so long ago."""
+    """Backdate files."""
     for file in files:
         os.utime(file, (time.time() - seconds,) * 2)
 
@@ -163,7 +163,7 @@ def test_a_restored_database_deletes_nothing(stack: Stack, population: UUID) -> 
     context = stack.context
     anchor = stack.folder / "anchor.json"
     newest = anchor.read_bytes()
-    # The database that was anchored knew of something that this one does not.
+    # The anchored database had an entry that this one lacks.
     lost = ChainHead(population, 1000, bytes(32))
     anchor.write_bytes(seal((lost,), context.signing_key))
     try:

@@ -1,4 +1,4 @@
-"""Real workers and a real reaper, killed where it hurts: jobs end, and nothing is charged twice."""
+"""Real workers and a real reaper, killed at critical points: jobs end, and nothing is charged twice."""
 
 import csv
 import json
@@ -83,7 +83,7 @@ class Live:
 
 
 def marks(place: Path) -> list[Path]:
-    """The files that tell a worker not to die, because another one has."""
+    """The marks that keep a worker alive, because another one was killed already."""
     return [mark(place, label) for label in LABELS.split(",")]
 
 
@@ -153,7 +153,7 @@ def test_killed_at_every_point(live: Live) -> None:
     shown = live.await_end(release)
     assert shown["state"] == "succeeded", shown
     assert all(each.exists() for each in marks(stack.folder))
-    # Rows, three rounds of two operations, certify: each journaled once, whoever did it.
+    # Rows, three rounds of two operations, certify: each journaled once, by any worker.
     journal = stack.journal(release)
     assert [each.kind for each in journal] == ["rows", *["select", "measure"] * 3, "certify"]
     spent = sum(each.price_units for each in journal)
@@ -169,7 +169,7 @@ def test_killed_at_every_point(live: Live) -> None:
 
 
 def check_that_one_ingest_is_left(stack: Stack, dataset: UUID) -> None:
-    """Nothing half-done is there of the ingest that was killed."""
+    """Check that the killed ingest left nothing behind."""
     # Uploads are deleted after the dataset has become ready.
     uploads = f"datasets/{dataset}/uploads"
     await_that(lambda: not stack.objects(uploads), "end of the uploads")
@@ -211,7 +211,7 @@ def test_answers_and_samples(live: Live) -> None:
     assert not live.broker.keys("celery-task-meta-*")
 
 
-def test_rings_that_come_twice_or_not_at_all(live: Live) -> None:
+def test_messages_that_come_twice_or_not_at_all(live: Live) -> None:
     stack = live.stack
     population = stack.population()
     dataset = stack.uploaded(population)
@@ -221,7 +221,7 @@ def test_rings_that_come_twice_or_not_at_all(live: Live) -> None:
         stack.context.task_queue.send(RUN, str(twice))
     assert live.await_end(twice)["state"] == "succeeded"
     assert len(stack.journal(twice)) == 7
-    # The broker forgets everything; the reaper sends again.
+    # The broker loses everything; the reaper sends the messages again.
     lost = stack.submit(dataset)
     live.broker.flushdb()
     assert live.await_end(lost)["state"] == "succeeded"
@@ -233,7 +233,7 @@ CANARY = "kanarienvogel"
 
 
 def test_no_value_of_a_row_shows_anywhere(live: Live) -> None:
-    """T8: whatever stands in a row, and whatever becomes of the file, nobody ever reads it."""
+    """T8: values of rows appear nowhere, whatever happens to the file."""
     stack = live.stack
     population = stack.population(unit="person", max_rows_per_person=3)
     header = b"sex,age,town,pid,secret\n"
@@ -270,7 +270,7 @@ def test_no_value_of_a_group_shows_anywhere(live: Live) -> None:
 
 
 def follow(live: Live, dataset: UUID, state: str, **release: Any) -> list[str]:
-    """What is told about a dataset, and about a release of it if it is one that can be read."""
+    """All responses about a dataset, and about a release of it if the dataset is readable."""
     stack = live.stack
     await_that(lambda: stack.show("datasets", dataset)["state"] == state, state)
     responses = [json.dumps(stack.show("datasets", dataset))]
@@ -297,7 +297,7 @@ def check_that_no_canary_is_kept(stack: Stack, responses: list[str]) -> None:
 
 
 def everything(stack: Stack, responses: list[str]) -> Iterator[tuple[str, bytes]]:
-    """All that is kept or told anywhere: files, logs, answers, tables, and artifacts unpacked."""
+    """Everything stored or sent: files, logs, responses, tables, and unpacked artifacts."""
     yield "responses", "".join(responses).encode()
     yield "logs", stack.logs()
     for path in stack.folder.rglob("*"):
@@ -313,7 +313,7 @@ def everything(stack: Stack, responses: list[str]) -> Iterator[tuple[str, bytes]
             )
         ).scalars()
         for table in tables.all():
-            # Bytes as text, so that a canary inside of them would be seen as well.
+            # Bytes as text, so that a canary inside them is found as well.
             rows = connection.execute(text(f"SELECT t::text FROM {table} AS t")).scalars().all()
             yield table, "\n".join(rows).encode()
             hexadecimal = "\n".join(rows)
@@ -348,11 +348,11 @@ LONG_FIT: dict[str, Any] = {
     "mechanism": {"name": "gem", "rounds": 2, "steps": 100_000, "learning_rate": 1e-9},
     "budget": {"rho": 4.0},
 }
-"""A release whose first fit comes no closer, step by step, for longer than any test waits."""
+"""A release whose first fit makes tiny steps for longer than any test waits."""
 
 
 def await_first_fit(live: Live, release: UUID) -> None:
-    """Wait until the job has measured what it fits first; then it is silent for a long time."""
+    """Wait until the job's first fit begins, which takes a long time."""
     await_that(lambda: len(live.stack.journal(release)) >= 3, "first measurement")
 
 
@@ -368,7 +368,7 @@ def test_cancelled_in_the_middle_of_a_long_fit(live: Live) -> None:
     spent = sum(each.price_units for each in stack.journal(release))
     account = stack.account(population)
     assert (account.spent_units, account.reserved_units) == (spent, 0) and spent > 0
-    # A dry run has no lease that would name its process.
+    # A dry run has no lease that names its process.
     dry = stack.submit(dataset, dry_run=True, **LONG_FIT)
     await_that(lambda: stack.release(dry)["state"] == "running", "start of a dry run")
     stack.cancel(dry)

@@ -1,4 +1,4 @@
-"""Messages of jobs that no worker has are sent again, or come to an end."""
+"""Jobs without a worker get a new message, or are ended."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +28,7 @@ def stack(stack: Stack) -> Iterator[Stack]:
 
 @pytest.fixture
 def sent(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """What was sent, from now on."""
+    """The messages sent from now on."""
     heard: list[tuple[str, str]] = []
     task_queue = stack.context.task_queue
     send = task_queue.send
@@ -55,7 +55,7 @@ def claim(stack: Stack, release: UUID) -> None:
 
 
 def attempt(stack: Stack, release: UUID, times: int) -> None:
-    """Lose as many workers."""
+    """Record that several workers of a release were lost."""
     stack.scalar(
         "UPDATE release SET lost_attempts = lost_attempts + :times WHERE id = :id",
         id=release,
@@ -63,7 +63,7 @@ def attempt(stack: Stack, release: UUID, times: int) -> None:
     )
 
 
-def test_lost_rings_are_repeated_once(
+def test_lost_messages_are_sent_again_once(
     stack: Stack, dataset: UUID, sent: list[tuple[str, str]]
 ) -> None:
     release = stack.submit(dataset)

@@ -76,7 +76,7 @@ def test_certificate(stack: Stack, population: UUID, dataset: UUID) -> None:
     assert (reserved["kind"], reserved["digest"], digests[-1]) == ("reserve", None, None)
     assert [each["kind"] for each in operations] == ["operation"] * 8
     assert all(len(each["digest"]) == 64 for each in operations)
-    # Neither numbers nor hashes of entries, from which times and other releases can be told.
+    # Neither numbers nor hashes of entries, which would reveal times and other releases.
     assert {*reserved} == {"kind", "operation", "rho_units", "digest"}
     assert not any(entry["hash"] in json.dumps(certificate) for entry in chain)
     issued = datetime.fromisoformat(certificate["issued_at"])

@@ -193,7 +193,7 @@ def test_nothing_shows_which_of_two_neighbours_was_uploaded(
     """Artifacts, their sizes, certificate, report, responses, events, logs and errors."""
     case_name, label, body = RELEASES[name]
     case = CASES[case_name]
-    # Which rows are drawn follows from the release's id. No tick of a clock tells any progress.
+    # The release's id determines which rows are drawn. The clock reports no progress.
     monkeypatch.setattr(ReleaseJob, "seed", 7)
     monkeypatch.setattr(reporting, "TELL_SECONDS", 3600.0)
     if body.get("mechanism", {}).get("name") == "pmw_pub":
@@ -217,7 +217,7 @@ def public_dataset(stack: Stack, case: Case) -> UUID:
 def everything_seen(
     stack: Stack, case: Case, tables: Tables, body: dict[str, Any]
 ) -> dict[str, Any]:
-    """Upload, release, and look at all that anybody can look at, apart from ids, times and hashes."""
+    """Upload and release; returns everything that is visible, except ids, times and hashes."""
     log_start = len(stack.log.getvalue())
     population = stack.population(**case.population)
     dataset = ingested(stack, case, population, tables)
@@ -252,12 +252,12 @@ def everything_seen(
 
 
 def of_the_worker(log: str) -> list[str]:
-    """Lines of the log but those about requests, which the service writes in its own time."""
+    """Log lines, except those about requests, whose timing varies."""
     return [line for line in log.splitlines() if json.loads(line)["event"] != "request"]
 
 
 def plain(text: str, names: dict[str, str]) -> str:
-    """The same text without what differs between any two releases: ids, times, hashes of these."""
+    """The text without what differs between any two releases: ids, times and their hashes."""
     for value, name in names.items():
         text = text.replace(value, name)
     text = re.sub(r"\d{4}-\d\d-\d\d(T[\d:.]+(Z|\+00:00)?)?", "TIME", text)

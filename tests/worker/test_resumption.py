@@ -1,4 +1,4 @@
-"""Releases that fail through no fault of what was asked: none of their budget is lost."""
+"""Releases that fail because of a worker or a machine: no budget is lost."""
 
 import errno
 import time
@@ -114,7 +114,7 @@ def test_leaving_waits_for_the_database(
 
 def test_crashes_are_attempts(stack: Stack, dataset: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
-        """Nothing handles it, as nothing handles a signal."""
+        """An exception that no code handles, like a kill signal."""
 
     def die(_label: str) -> None:
         raise Killed
@@ -169,7 +169,7 @@ def test_running_out_of_memory_ends_a_release_that_can_be_resumed(
 def test_a_device_that_is_too_small_is_replaced_by_the_processor(
     stack: Stack, dataset: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It goes on from the journal: what was measured before memory ran out is not measured again."""
+    """It continues from the journal: earlier measurements are not repeated."""
     release = stack.submit(dataset)
     devices: list[str] = []
 

@@ -1,7 +1,7 @@
 """Everything fails again and again while releases run: all of them succeed, and no unit is lost.
 
-Workers and Postgres die of SIGKILL, the broker forgets everything, the disk fills up and processes run
-out of memory, in random order. An admin resumes what was given up. `make soak` runs it at full size; the
+Workers and Postgres are killed, the broker loses everything, the disk fills up and processes run out of
+memory, in random order. An admin resumes failed releases. `make soak` runs it at full size; the
 variables below set the size, and SCRIM_SOAK_SEED repeats an order. Filling the disk takes the right to
 mount one; without it, those events are left out and the summary says so.
 """
@@ -44,7 +44,7 @@ POPULATIONS = 3
 WORKERS = 2
 TICK_SECONDS = 0.05
 LONGEST_PAUSE = 5.0
-"""Between two blows; a worker needs seconds to start, and must get something done in between."""
+"""Longest pause between two faults; a worker needs seconds to start, and must make progress."""
 DISK_BYTES = 2**26
 PATIENCE = 300.0 + 30.0 * RELEASES
 FINAL = {"succeeded", "failed", "cancelled"}
@@ -52,7 +52,7 @@ FINAL = {"succeeded", "failed", "cancelled"}
 
 @dataclass
 class Soak:
-    """An installation under blows, and what was done to it."""
+    """An installation with injected faults, and their counts."""
 
     stack: Stack
     postgres: PostgresServer
@@ -67,7 +67,7 @@ class Soak:
     done: Counter[str] = field(default_factory=Counter)
 
     def tick(self) -> None:
-        """What goes on between two blows: the dead are restarted, and curators submit."""
+        """Restart dead processes and submit releases between two faults."""
         for watch in self.watches:
             watch.restart_if_dead()
         self._submit_wanted()
@@ -79,7 +79,7 @@ class Soak:
         while time.monotonic() < end:
             self.tick()
 
-    # The blows. Each happens when it is called, however long it takes to find a victim.
+    # The faults. Each one happens when it is called, however long it takes to find a process.
 
     def kill_worker(self) -> None:
         """One process of one worker dies: the main one, or the one that does the work."""
@@ -127,7 +127,7 @@ class Soak:
             resource.prlimit(victim, resource.RLIMIT_DATA, (hard, hard))
 
     def resume_failed(self) -> None:
-        """An admin resumes what was given up."""
+        """An admin resumes failed releases."""
         for release in self.releases:
             shown = self.stack.release(release)
             if shown["state"] == "failed":
@@ -261,7 +261,7 @@ def strike(soak: Soak) -> None:
         *[soak.fill_disk] * FILLS,
         *[soak.squeeze_memory] * SQUEEZES,
     ]
-    # Releases come early, so that there is work for the last blow to hit.
+    # Releases come early, so that there is work when the last fault happens.
     moments = [(soak.chance.random(), blow) for blow in blows]
     moments += [(soak.chance.uniform(0, 0.6), soak.want_release) for _ in range(RELEASES)]
     for _, action in sorted(moments, key=lambda moment: moment[0]):
@@ -279,7 +279,7 @@ def have_ended(soak: Soak) -> bool:
 
 
 def check_end(stack: Stack, release: UUID, body: dict[str, Any]) -> None:
-    """It succeeded, whatever happened to it; each step was charged once, in order."""
+    """Check that a release succeeded, and that each step was charged once, in order."""
     shown = stack.release(release)
     steps = ["rows", *["select", "measure"] * body["mechanism"]["rounds"]]
     steps += ["certify"] if "certify" in body["outputs"] else []
@@ -308,7 +308,7 @@ def check_balances(stack: Stack, populations: list[UUID], releases: list[UUID]) 
 
 
 def summary(soak: Soak, watcher: Watcher, spent: int) -> str:
-    """What was done and what came of it."""
+    """The faults and the results."""
     stack = soak.stack
     attempts = stack.scalar("SELECT sum(lease_epoch) FROM ledger.reservation")
     entries = stack.scalar("SELECT count(*) FROM ledger.audit")

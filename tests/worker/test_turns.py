@@ -1,4 +1,4 @@
-"""Curators and populations take turns, whatever was queued first; nothing that waits is left out."""
+"""Curators and populations take turns, whatever was queued first; no waiting release starves."""
 
 import os
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def other_dataset(stack: Stack) -> UUID:
 
 
 def begin(stack: Stack, release: UUID, *, seconds: float = 60) -> ReleaseLease:
-    """What a worker does first."""
+    """Start a release as a worker does."""
     with stack.context.transaction() as work:
         lease = ReleaseLease.claim(
             work.session, release, engine=stack.context.engine, seconds=seconds
@@ -77,7 +77,7 @@ def interrupt(stack: Stack, release: UUID) -> None:
 
 
 def sweep(stack: Stack, *lost: UUID) -> None:
-    """What the reaper does, a day after it rang for these."""
+    """Sweep as the reaper does, a day after it sent messages for these."""
     for release in lost:
         stack.scalar(
             "UPDATE release SET rang_at = now() - interval '1 day' WHERE id = :id", id=release
@@ -86,7 +86,7 @@ def sweep(stack: Stack, *lost: UUID) -> None:
 
 
 def serve(stack: Stack) -> UUID | None:
-    """What one worker does with one message, without the work."""
+    """Handle one message as a worker does, without running the job."""
     with stack.context.transaction() as work:
         release = next_release(work.session)
     if release is None:
@@ -118,7 +118,7 @@ def upcoming(stack: Stack, *tried: UUID) -> UUID | None:
 def test_curators_take_turns(stack: Stack, dataset: UUID, ann: str, bob: str) -> None:
     many = [stack.submit(dataset, key=ann) for _ in range(5)]
     few = [stack.submit(dataset, key=bob) for _ in range(2)]
-    # Of two who never had a turn, the one who asked first is first.
+    # Of two curators without a turn, the one who asked first comes first.
     assert serve_all(stack) == [many[0], few[0], many[1], few[1], *many[2:]]
 
 
@@ -206,7 +206,7 @@ def test_interrupted_releases_come_first_once_the_reaper_rang(
 def test_a_release_that_is_resumed_uses_up_a_turn(
     stack: Stack, dataset: UUID, ann: str, bob: str
 ) -> None:
-    """A release that kills every worker delays nobody but its curator."""
+    """A release that kills every worker delays only its own curator."""
     deadly = stack.submit(dataset, key=ann)
     interrupt(stack, deadly)
     patient = [stack.submit(dataset, key=bob) for _ in range(2)]
@@ -222,17 +222,17 @@ def test_a_dry_run_is_left_to_the_worker_that_has_it(stack: Stack, dataset: UUID
         assert lease is not None
         with stack.context.transaction() as work:
             progress.start(work.session, release)
-        # A reaper that rang at the very moment when the worker started.
+        # A reaper that sent its message at the moment when the worker started.
         stack.scalar("UPDATE release SET rang_at = now() WHERE id = :id", id=release)
         assert upcoming(stack) is None
     assert upcoming(stack) == release
 
 
 @pytest.mark.random
-def test_a_ring_carries_out_what_is_next_and_not_what_rang(
+def test_a_message_runs_the_next_release_and_not_the_one_it_names(
     stack: Stack, dataset: UUID, ann: str, bob: str, guard: Guarded, pipe: tuple[int, int]
 ) -> None:
-    """Also a message of an earlier version, which meant the release that it names."""
+    """This includes a message of an earlier version, which meant the release that it names."""
     give_a_turn(stack, dataset, ann)
     rang, small = stack.submit(dataset, key=ann), stack.submit(dataset, key=bob)
     before = set(active_apps())
@@ -241,7 +241,7 @@ def test_a_ring_carries_out_what_is_next_and_not_what_rang(
     assert set(active_apps()) == before, "its connections are closed, and its task queue's"
     assert stack.release(rang)["state"] == "queued"
     assert stack.release(small)["state"] == "succeeded"
-    # The guard ends the job that runs, so it must hear of that one.
+    # The guard ends the running job, so it must be told its release.
     assert os.read(pipe[0], 4096).decode().split() == [
         *("start", str(os.getpid()), str(small)),
         *("end", str(os.getpid())),
@@ -276,7 +276,7 @@ def test_what_was_cancelled_costs_no_turn(
     assert stack.release(wanted)["state"] == "succeeded"
 
 
-def test_the_reaper_rings_as_often_as_rings_are_missing(
+def test_the_reaper_sends_as_many_messages_as_are_missing(
     stack: Stack, dataset: UUID, ann: str
 ) -> None:
     """A worker that took a message and died before its claim leaves one message too few."""

@@ -1,4 +1,4 @@
-"""Two workers that share nothing but Postgres, the broker and S3: one queue, one ledger, one anchor."""
+"""Two workers that share only Postgres, the broker and S3: one queue, one ledger, one anchor."""
 
 import base64
 import os
@@ -143,7 +143,7 @@ def await_success(stack: Stack, release: UUID) -> None:
 
 
 def check_download(stack: Stack, release: UUID, folder: Path) -> None:
-    """What anybody can download is what the service's certificate lists."""
+    """Check that the downloads match the service's certificate."""
     folder.mkdir()
     for each in stack.release(release)["artifacts"]:
         (folder / each["name"]).write_bytes(stack.artifact(release, each["name"]))

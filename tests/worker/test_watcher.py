@@ -1,4 +1,4 @@
-"""The soak's watcher notices what must never happen."""
+"""The soak's watcher detects what must never happen."""
 
 from uuid import UUID
 
@@ -51,7 +51,7 @@ def test_what_it_notices(stack: Stack, dataset: UUID, kind: str) -> None:
 
 
 def tamper(stack: Stack, statement: str, release: UUID) -> None:
-    """A superuser's change, which no trigger sees."""
+    """A superuser's change, which fires no trigger."""
     with stack.owner.begin() as connection:
         connection.execute(text("SET LOCAL session_replication_role = replica"))
         connection.execute(text(statement), {"id": release})

@@ -1,4 +1,4 @@
-"""An observer beside the workers: what it once saw committed must never change or vanish."""
+"""An observer of the database: committed entries must never change or disappear."""
 
 import threading
 from collections.abc import Hashable
@@ -30,7 +30,7 @@ _WRONG_BALANCES = text("""
 
 
 class Watcher:
-    """Looks again and again, each time at one snapshot, and remembers the first sight of a thing."""
+    """Reads snapshots repeatedly, and remembers the first version of every entry."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine.execution_options(isolation_level="REPEATABLE READ")
@@ -58,7 +58,7 @@ class Watcher:
         self._thread.join()
 
     def look(self) -> None:
-        """Compare everything that is committed now with the first sight of it."""
+        """Compare every committed entry with its first version."""
         with self._engine.connect() as connection:
             outcomes = _rows(connection, _OUTCOMES, key=2)
             seen = outcomes | _rows(connection, _ENDS, key=1)
@@ -81,6 +81,6 @@ class Watcher:
 
 
 def _rows(connection: Connection, query: TextClause, *, key: int) -> dict[Hashable, Hashable]:
-    """What a query finds: the first `key` columns name a thing, the others describe it."""
+    """The rows of a query: the first `key` columns identify an entry, the others describe it."""
     found = connection.execute(query).all()
     return {tuple(row[:key]): tuple(row[key:]) for row in found}

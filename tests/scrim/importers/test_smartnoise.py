@@ -103,7 +103,7 @@ def test_the_variant_of_lomas() -> None:
     ]
 
 
-def test_smartnoise_that_says_nothing_about_people() -> None:
+def test_smartnoise_without_a_privacy_unit() -> None:
     assert from_smartnoise(smartnoise(age=INT)).protection is None
 
 

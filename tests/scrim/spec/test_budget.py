@@ -122,7 +122,7 @@ def test_as_many_units_as_epsilon_allows(epsilon: float, delta: float) -> None:
     assert epsilon_of_units(units, delta) <= epsilon < epsilon_of_units(units + 1, delta)
 
 
-def test_nothing_costs_nothing() -> None:
+def test_zero_units_cost_nothing() -> None:
     assert epsilon_of_units(0, 1e-9) == 0
     assert units_of_epsilon(1e-12, 1e-18) == 0
 

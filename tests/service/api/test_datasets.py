@@ -87,7 +87,7 @@ def test_refused_declarations(api: Api) -> None:
     problem(curator.post("/v1/datasets", json=good | {"schema": nul}), 422, "cannot-work")
 
 
-def test_people_must_be_told_apart(api: Api) -> None:
+def test_people_need_an_identifier(api: Api) -> None:
     population = api.population(unit="person", max_rows_per_person=3)
     body = {"name": "x", "visibility": "private", "population_id": population, "schema": SCHEMA}
     found = problem(api.all.post("/v1/datasets", json=body), 422, "cannot-work")

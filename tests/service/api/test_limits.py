@@ -283,7 +283,7 @@ def test_a_key_has_a_limited_number_of_requests_at_once(valkey_server: ValkeySer
         scopes: list[dict[str, Any]] = [{}, {}, {}]
         assert [limiter.enter(key, scope) for scope in scopes] == [True, True, False]
         assert limiter.enter(other, {})
-        # Refused and ended requests are not subtracted from others; each is subtracted once.
+        # A refused request frees no slot, and an ended one frees its slot only once.
         leave(scopes[2])
         assert not limiter.enter(key, {})
         leave(scopes[0])

@@ -162,7 +162,7 @@ def test_errors_of_the_framework_are_problems_too(api: Api) -> None:
     assert found["detail"] == message
 
 
-def test_an_unexpected_error_tells_nothing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_reveals_nothing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_args: Any, **_named: Any) -> None:
         raise RuntimeError("a secret of the database")
 

@@ -131,7 +131,7 @@ def test_ledger_pages_and_verification(api: Api) -> None:
         problem(missing, 404, "not-found")
 
 
-def test_the_time_between_two_operations_is_not_told() -> None:
+def test_the_time_between_two_operations_is_not_shown() -> None:
     """The time depends on the rows: selecting among clear winners is faster than among near ties."""
     at = datetime(2030, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
     operation = AuditEntry(3, at, "operation", uuid.uuid4(), 0, 5, bytes(32), bytes(32))

@@ -187,7 +187,7 @@ def test_what_cannot_work_is_refused_before_anything_is_spent(
     assert api.budget(population)["rho_left"] == 1.0
 
 
-def test_create_reserves_and_rings(api: Api, valkey_server: ValkeyServer) -> None:
+def test_create_reserves_and_sends_a_message(api: Api, valkey_server: ValkeyServer) -> None:
     population = api.population()
     dataset = api.ready_dataset(population)
     body = release_body(dataset, budget={"rho": 0.25})

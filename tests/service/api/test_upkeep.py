@@ -170,7 +170,7 @@ class TestCap:
             operator.call(installation, "set-cap", population, "--epsilon", "0.5")
             assert api.budget(population)["rho_cap"] == api.budget(same)["rho_cap"]
 
-    def test_a_higher_one_must_be_meant(
+    def test_a_higher_cap_must_be_confirmed(
         self, installation: Installation, operator: Operator
     ) -> None:
         with installation.started() as api:
@@ -349,7 +349,7 @@ class TestReanchoring:
             assert "nothing to do" in operator.call(installation, "reanchor", *flags)
         assert installation.anchor.read_bytes() == before
 
-    def test_a_lost_anchor_needs_somebodys_word(
+    def test_a_lost_anchor_needs_a_confirmation(
         self, installation: Installation, operator: Operator
     ) -> None:
         with installation.started() as api:
@@ -418,7 +418,7 @@ class TestReanchoring:
         with backup.started() as api:
             assert api.budget(population)["rho_left"] == rho_of_units(1)
 
-    def test_a_worker_that_still_works_stands_in_the_way(
+    def test_a_running_worker_prevents_closing(
         self, installation: Installation, operator: Operator
     ) -> None:
         with installation.started() as api:

@@ -260,7 +260,7 @@ class TestNumbers:
         ]
         assert fixed(1e-9) == "1.0e-09"
 
-    def test_numbers_as_they_were_meant(self) -> None:
+    def test_numbers_are_parsed(self) -> None:
         assert [number(text) for text in ("3", "0.5", "1e-9", "x", "")] == [3, 0.5, 1e-9, "x", ""]
 
 

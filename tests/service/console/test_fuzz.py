@@ -217,7 +217,9 @@ def test_nothing_in_a_form_is_a_fault_of_ours(
 
 @pytest.mark.parametrize("table", ["\0", "rows\0", HUGE[:900], "groups", "\ud800"])
 @pytest.mark.parametrize("filename", ["\0.csv", "a.csv", "a" * 3000 + ".parquet", ".csv"])
-def test_nor_is_anything_beside_a_file(world: World, table: str, filename: str) -> None:
+def test_arbitrary_fields_beside_a_file_cause_no_error(
+    world: World, table: str, filename: str
+) -> None:
     answer = world.visiting.http.post(
         f"/console/datasets/{world.real['households']}/content",
         data={"token": world.token, "table": table.encode("utf-8", "replace")},

@@ -43,7 +43,7 @@ def test_what_is_sealed_can_be_read_again(key_id: UUID | None, token: str, ends_
     assert unseal(seal(session, master_key=KEY), master_key=KEY) == session
 
 
-def test_a_cookie_tells_nothing() -> None:
+def test_a_cookie_reveals_nothing() -> None:
     session = begin(uuid4())
     cookies = {seal(session, master_key=KEY) for _ in range(10)}
     assert len(cookies) == 10

@@ -89,7 +89,7 @@ class RunningStack:
     """A Python process that supervises both servers and a command."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
-        """Start the process and wait until it prints that everything runs."""
+        """Wait for the line that says that everything is running."""
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line, "the stack ended before everything was running"

@@ -77,7 +77,7 @@ class TestBothServers:
             server.start()
         assert server.is_running()
 
-    def test_takes_another_port_when_somebody_was_faster(
+    def test_takes_another_port_if_the_first_is_taken(
         self,
         data_dir: Path,
         server: PostgresServer | ValkeyServer,

@@ -246,7 +246,7 @@ def test_only_the_known_document_is_replaced(store: AnchorStore) -> None:
     assert second is not None and second.document == b"second"
 
 
-def test_an_object_store_that_fails_is_told_apart(
+def test_a_failing_object_store_is_unreachable(
     s3_endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in s3_settings(s3_endpoint).items():

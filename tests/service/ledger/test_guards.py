@@ -301,7 +301,7 @@ def test_reservation_starts_open_and_unspent(ledger: Ledger) -> None:
             )
 
 
-def test_commit_is_synchronous_even_if_the_server_was_told_to_hurry(
+def test_commit_is_synchronous_even_if_the_transaction_turned_it_off(
     ledger: Ledger, release: UUID
 ) -> None:
     with ledger.owner.begin() as connection:

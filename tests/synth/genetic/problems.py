@@ -67,7 +67,7 @@ class Problem:
         return evaluate(rows.copy(), parts, SCHEMA)
 
     def loss(self, rows: Floats) -> float:
-        """Equation 2, from counts that the query classes make."""
+        """The loss of equation 2, from counts by the query classes."""
         size, is_measured = len(rows), np.isfinite(self.noise)
         residuals = (count(self.queries, rows) - size * self.values)[is_measured]
         return float((residuals**2 / ((size * self.noise[is_measured]) ** 2 + 1 / 12)).sum())
@@ -83,7 +83,7 @@ def new_problem(kind: str, seed: int, *, unmeasured: float = 0.0) -> Problem:
 
 
 def random_rows(rows: int, rng: np.random.Generator) -> Floats:
-    """Rows within the declaration, drawn by other means than those of the search."""
+    """Random rows within the declaration, not drawn with the search's own code."""
     missing = rng.random((3, rows)) < 0.3
     columns = [
         rng.integers(4, size=rows).astype(float),

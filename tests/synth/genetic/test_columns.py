@@ -105,7 +105,7 @@ class TestPlaces:
 
 
 def test_categories_alone_have_the_types_of_all_columns() -> None:
-    """Compiled code is compiled once for each combination of types, which takes seconds."""
+    """Code is compiled once per combination of types, which takes seconds."""
     categories = Schema(columns=[EXTREMES.attributes[-1]])
     types = [[part.dtype for part in new_columns(each, {})] for each in (categories, SCHEMA)]
     assert types[0] == types[1]

@@ -1,4 +1,4 @@
-"""One changed cell: what it does to the loss, against counting everything again."""
+"""The effect of one changed cell on the loss, compared with a full recount."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ class TestEveryKind:
 
 
 def assert_equal(found: Evaluation, expected: Evaluation) -> None:
-    """Everything that follows from the rows, to the last bit."""
+    """Compare everything derived from the rows, bit by bit."""
     np.testing.assert_array_equal(found.places, expected.places)
     np.testing.assert_array_equal(found.tables.codes, expected.tables.codes)
     np.testing.assert_array_equal(found.halfspaces.sums, expected.halfspaces.sums)
@@ -189,7 +189,7 @@ class TestHalfspaces:
                 assert candidates.score[index] == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
     def test_blocks_stand_beside_each_other(self) -> None:
-        """A column that a block does not weigh adds nothing to its sums."""
+        """A column without a weight in a block adds nothing to its sums."""
         two = HalfspaceFeatures({"sex": categories(np.array([[0, 5], [1, 7]]))}, np.array([0, 6]))
         one = HalfspaceFeatures(
             {"colour": categories(np.array([[0], [1], [2], [3]]))}, np.array([1])

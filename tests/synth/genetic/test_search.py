@@ -39,7 +39,7 @@ def matrix(found: GeneticSearch) -> Floats:
 
 
 def true_answers(queries: QuerySet) -> Floats:
-    """Of rows whose columns depend on each other."""
+    """True answers of rows whose columns depend on each other."""
     rows = random_rows(2000, np.random.default_rng(9))
     rows[:, 1] = rows[:, 3] > 3
     rows[:, 5] = (rows[:, 3] + 1) / 8

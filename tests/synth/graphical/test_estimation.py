@@ -1,4 +1,4 @@
-"""Estimation: the best fit, as every cell of the whole distribution shows, from any start."""
+"""Estimation: the best fit over every cell of the whole distribution, from any start."""
 
 from typing import Any
 
@@ -97,7 +97,7 @@ def test_the_less_noisy_measurement_counts_more() -> None:
         Evidence(("a", "b"), table, torch.full_like(table, 0.001)),
         Evidence(("a",), table.sum(0), torch.full((2,), 0.01, dtype=torch.float64)),  # 0.7
     ]
-    # Two cells of variance 1e-6 tell 0.6, one of variance 1e-4 tells 0.7.
+    # Two cells of variance 1e-6 give 0.6, one of variance 1e-4 gives 0.7.
     fitted = fit(domain, evidence, close=0.001)
     assert fitted[("a",)][0].item() == pytest.approx(0.602, abs=0.001)
 
@@ -123,7 +123,7 @@ def test_noise_of_any_size_leaves_a_distribution(scale: float) -> None:
 
 
 def test_descent_finds_the_minimum_of_a_bent_valley() -> None:
-    """Curvatures that differ a millionfold, and a diagonal that tells only part of it."""
+    """Curvatures that differ by a factor of 10^6, and a diagonal that captures only part of them."""
     chance = torch.Generator().manual_seed(5)
     turn = torch.linalg.qr(torch.randn(12, 12, generator=chance, dtype=torch.float64))[0]
     matrix = turn @ torch.diag(torch.logspace(-3, 3, 12, dtype=torch.float64)) @ turn.T

@@ -67,7 +67,7 @@ def test_what_is_computed_in_slices_is_the_same(model: tuple[Domain, Potentials]
 
 
 def test_no_table_on_the_way_is_larger_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A star whose leaves are asked about together: without slices all of them would be in one."""
+    """A star whose leaves are queried together: without slices all would be in one table."""
     domain = Domain(tuple("abcdef"), (5, 4, 4, 4, 4, 4))
     chance = torch.Generator().manual_seed(1)
     potentials: Potentials = {
@@ -91,7 +91,7 @@ def test_no_table_on_the_way_is_larger_than_the_limit(monkeypatch: pytest.Monkey
 
 
 def test_unlikely_cells_are_not_lost_between_cliques() -> None:
-    """A separator's code that one clique makes impossible, almost, and the other one certain."""
+    """A separator's code that is almost impossible in one clique and certain in the other."""
     domain = Domain(("a", "b", "c"), (2, 2, 2))
     strong = torch.tensor([[0.0, 0.0], [-900.0, -899.0]], dtype=torch.float64)
     potentials: Potentials = {("a", "b"): strong.T.contiguous(), ("b", "c"): -strong}

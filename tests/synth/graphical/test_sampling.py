@@ -1,4 +1,4 @@
-"""Rows from a junction tree: as many as asked, and hardly any sampling error."""
+"""Rows from a junction tree: the requested number, with a small sampling error."""
 
 import numpy as np
 import pytest

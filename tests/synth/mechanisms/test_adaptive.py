@@ -1,4 +1,4 @@
-"""The loop under AIM's discipline: what is selected, and when rounds grow dearer."""
+"""The adaptive loop with AIM's rules: what is selected, and when rounds get more budget."""
 
 import math
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ def spec(**fields: Any) -> AdaptiveSpec:
 
 
 class Restless:
-    """Answers that move by a given total in every round, and have learnt nothing."""
+    """A learner whose answers move by a given total in every round, without improving."""
 
     def __init__(self, move: float) -> None:
         self._move = move
@@ -101,7 +101,7 @@ class TestBeyondNoise:
         assert weights.tolist() == [1]
         assert score_of(job(pair, MemoryJournal()), spec(), 1).weights.tolist() == [5, 6]
 
-    def test_what_nobody_asked_about_has_some_weight(self) -> None:
+    def test_unasked_marginals_have_some_weight(self) -> None:
         """A score of zero would beat those that are below zero."""
         alone = Job(
             **{
@@ -135,7 +135,7 @@ class TestBeyondNoise:
 
 
 def prices(move: float, **fields: Any) -> list[tuple[int, int]]:
-    """How many rounds had which price for selecting, in order."""
+    """The number of rounds at each price of selection, in order."""
     journal = MemoryJournal()
     adaptive_measurements(job(CLOSURE[:1], journal), spec(**fields), Restless(move))
     selects = [o.price for o in journal.operations() if o.kind == "select"]
@@ -165,7 +165,7 @@ def test_what_noise_would_have_moved_is_the_limit() -> None:
 
 
 class TestPublicCounts:
-    """No unit can move a column that has one value: its counts are public."""
+    """A column with a single value does not depend on any unit: its counts are public."""
 
     SCHEMA = coded_schema({"a": 2, "only": 1})
     PLAN = replace(ANNEALED, public=(MarginalBlock(("only",)),))

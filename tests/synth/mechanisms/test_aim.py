@@ -1,4 +1,4 @@
-"""AIM: the model grows with the budget used, and what has room follows from the journal alone."""
+"""AIM: the model grows with the spent budget, and the candidates follow from the journal alone."""
 
 from itertools import combinations
 from typing import Any
@@ -24,7 +24,7 @@ RHO = 2.0
 
 def carry_out(journal: MemoryJournal, **settings: Any) -> FinishedRelease:
     spec = release({"name": "aim", **settings}, workload=TRIPLES, budget={"rho": RHO})
-    # Every attribute tells something about its neighbours.
+    # Every attribute depends on its neighbours.
     rows = [[a, (a + b) % 3, (b + c) % 4, (c + d) % 3] for a, b, c, d in random_rows(SIZES, 500)]
     return run(spec, coded_table(SCHEMA, rows), journal, protection=REPLACE_ONE, delta=1e-9)
 
@@ -53,7 +53,7 @@ def test_the_model_has_room_for_as_much_as_was_used_of_the_budget(
     done = carry_out(journal, max_cells=max_cells, **settings)
     sets: list[tuple[str, ...]] = []
     used, rooms = 0, []
-    # Single columns alone are the smallest model, and have room in every round.
+    # Single columns are the smallest model, and fit in every round.
     smallest = sum(SIZES.values())
     for operation in journal.operations():
         if operation.kind == "select":

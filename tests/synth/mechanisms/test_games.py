@@ -1,4 +1,4 @@
-"""The release game: what draws cost, records against all records, and what generators may see."""
+"""The release game: the cost of draws, the best records, and what generators may see."""
 
 import math
 from itertools import product

@@ -39,7 +39,7 @@ SETTINGS: dict[str, Any] = {
 
 
 class RecordingCache:
-    """A cache in memory that knows what it was asked."""
+    """A cache in memory that records its calls."""
 
     def __init__(self) -> None:
         self.held: dict[str, bytes] = {}
@@ -67,7 +67,7 @@ ALL = public_with(*SIZES)
 def new_job(
     settings: dict[str, Any], public: Table, cache: RecordingCache | None = None, **changes: Any
 ) -> tuple[Job[Rounds], GemPub]:
-    """A job that can be trained on public rows: no door leads to others."""
+    """A job that can be trained on public rows only, without a door to private rows."""
     spec = release(settings, **changes)
     planned = plan(spec, SCHEMA, ADD_REMOVE, UNITS_PER_RHO, public=public.schema)
     assert isinstance(planned.spending, Rounds)
@@ -120,7 +120,7 @@ def test_a_single_public_column_teaches_its_shares() -> None:
     public = public_with("a", rows=rows)
     mixture = learn(public)
     assert distance(mixture, public, "a") < 0.05
-    # Nothing was said about the others.
+    # The public rows say nothing about the other columns.
     for name in ("b", "c"):
         assert distance(mixture, public_with(name, rows=[[i] * 3 for i in range(3)]), name) < 0.15
 
@@ -151,7 +151,7 @@ def test_other_public_data_have_another_key(public: Table) -> None:
 
 
 def test_the_same_shares_of_more_rows_have_another_key() -> None:
-    """They are known better, so that more is learnt from them."""
+    """More rows have smaller sampling errors, so more is learnt from them."""
     rows = PUBLIC_ROWS[:256]  # a power of two: the shares are the same to the last bit
     assert keys(public_with(*SIZES, rows=rows)) != keys(public_with(*SIZES, rows=rows * 2))
 

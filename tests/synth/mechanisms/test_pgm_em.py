@@ -1,4 +1,4 @@
-"""PGM+EM: the model keeps its size, and says beforehand what has no room."""
+"""PGM+EM: the model keeps its size, and candidates that do not fit are known in advance."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ RING = 3 * 4 + 2 * 3 * 3
 
 
 def dependent_rows(rows: int) -> list[list[int]]:
-    """Every attribute tells something about every other."""
+    """Every attribute depends on every other."""
     rng = np.random.default_rng(4)
     hidden = rng.random(rows)
     columns = [

@@ -1,4 +1,4 @@
-"""Private-GSD: what it makes of measurements, and rows from both of its modes."""
+"""Private-GSD: how it uses measurements, and rows from both of its modes."""
 
 from dataclasses import replace
 from typing import Any

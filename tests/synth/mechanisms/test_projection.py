@@ -186,7 +186,7 @@ class TestOneWayShares:
 
 
 class Scripted:
-    """Losses that are told beforehand, with a slope to go down all the same."""
+    """Given losses, with a nonzero gradient."""
 
     def __init__(self, losses: list[float], generator: SoftmaxTable) -> None:
         self._losses = iter(losses)

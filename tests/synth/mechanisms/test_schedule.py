@@ -49,7 +49,7 @@ def spend(at: Door, share: RoundShare, queries: QuerySet = QUERIES, per_round: i
 def carry_out(
     plan: Rounds, at: Door, learnt: list[bool], *, per_round: int = 1
 ) -> list[RoundShare]:
-    """The shares of all rounds; what is not said to have taught something has not."""
+    """The shares of all rounds; rounds that are not listed improved nothing."""
     schedule, shares = schedule_of(plan, at, per_round=per_round), []
     while schedule.rounds_left:
         shares.append(schedule.next_share())
@@ -82,7 +82,7 @@ def test_a_round_that_teaches_only_noise_makes_the_next_four_times_as_dear() -> 
     shares = carry_out(plan, door(), [True, False, True, False, True])
     dearer = RoundShare(4 * first.select, 4 * first.measure)
     assert shares[:4] == [first, first, dearer, dearer]
-    # Sixteen of what is left of forty, 30, pay for one such round, which then has all of it.
+    # Sixteen of the remaining 30 of forty pay for one such round, which then gets all 30.
     left = RESERVED - 10 * (first.select + first.measure)
     assert len(shares) == 5
     assert shares[4].select + shares[4].measure == pytest.approx(left, abs=20)
@@ -102,7 +102,7 @@ def test_everything_reserved_is_spent_and_no_more(
 
 @pytest.mark.random
 def test_a_resumed_job_counts_what_its_journal_says_was_spent() -> None:
-    """Another machine may train a model that learns otherwise: the reserve holds all the same."""
+    """Another machine may train a different model; the reserve is the same."""
     plan, journal = annealed(40), MemoryJournal()
     carry_out(plan, door(journal=journal), [True, False, False])
     for length in range(len(journal.operations()) + 1):

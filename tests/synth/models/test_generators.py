@@ -1,4 +1,4 @@
-"""Generators stand for mixtures of products, and start where they are told to."""
+"""Generators represent mixtures of products, and start near the given shares."""
 
 import pytest
 import torch

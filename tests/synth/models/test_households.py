@@ -1,4 +1,4 @@
-"""Models of whole groups: what they draw is what they answer, and what they lack is uniform."""
+"""Models of whole groups: rows agree with answers, and columns without a model are uniform."""
 
 from collections.abc import Callable
 
@@ -99,7 +99,7 @@ def test_marginals_of_rows_are_refused(released: ReleasedModel) -> None:
 
 @pytest.mark.parametrize("used", [("g", "a"), ("h",), ("b",), ()])
 def test_columns_that_a_model_lacks_are_uniform(used: tuple[str, ...]) -> None:
-    """The same weights, spread evenly over the kinds of groups that the model cannot tell apart."""
+    """The same weights, spread evenly over the kinds of groups that the model does not distinguish."""
     small = group_types(used)
     released = ReleasedModel(SCHEMA, 1000, small)
     groups = 40_000

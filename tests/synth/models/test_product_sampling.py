@@ -1,4 +1,4 @@
-"""Rows drawn from a mixture of products: far nearer to it than independent draws, and unbiased."""
+"""Rows drawn from a mixture of products: much closer to it than independent draws, and unbiased."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -155,7 +155,7 @@ def test_the_work_is_bounded_whatever_the_number_of_rows(monkeypatch: pytest.Mon
         nonlocal choices
         choices += 1
         take_best(self, *args, **kwargs)
-        return True  # as if it were always worthwhile
+        return True  # as if every choice were an improvement
 
     monkeypatch.setattr(CrossTables, "take_best", counted)
     monkeypatch.setattr(refinement, "MAX_WORK", 100 * refinement.WORK_PER_CHOICE)

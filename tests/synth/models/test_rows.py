@@ -36,7 +36,7 @@ RNG = 5
 
 
 def ages(chunk: Chunk) -> list[int]:
-    """They tell the rows apart."""
+    """The ages, which identify the rows."""
     return [int(age) for age in chunk["age"]]
 
 

@@ -1,4 +1,4 @@
-"""`auto`: what it chooses, from what, and how it says so."""
+"""`auto`: its choice, its inputs, and its reasons."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ SIZES = {f"c{position}": 4 for position in range(8)}
 SMALL = coded_schema(SIZES)
 WIDE = coded_schema({f"c{position}": 200 for position in range(8)})
 FAINT = "gem_plus"
-"""What is chosen where cells drown in their noise, and there are few columns."""
+"""The choice if noise exceeds the cells and there are few columns."""
 
 
 def ask(schema: Schema = SMALL, **given: Any) -> Resolved:

@@ -1,4 +1,4 @@
-"""How a budget is divided, and which releases are refused before anything is touched."""
+"""How a budget is divided, and which releases are refused in advance."""
 
 import time
 from typing import Any
@@ -47,7 +47,7 @@ def unbinned() -> Schema:
 
 
 def check(spec: ReleaseSpec, schema: Schema) -> ReleasePlan:
-    """The plan, with as much budget as anybody could want."""
+    """The plan with a very large budget."""
     return plan(spec, schema, PUBLIC_SIZE, 10 * UNITS_PER_RHO)
 
 
@@ -81,7 +81,7 @@ def test_the_parts_never_exceed_the_whole(
         return
     assert split.row_count + split.certify + split.mechanism <= units
     assert split.mechanism >= 1
-    # What will be asked for is paid for, and nothing else.
+    # Only operations that will be run are paid for.
     assert (split.row_count >= 1) == (protection.row_count_sensitivity > 0)
     assert (split.certify >= 1) == (share is not None)
 

@@ -1,6 +1,6 @@
 """T6: an alarm, not a proof. Every mechanism runs many times on two neighbouring two-cell tables.
 
-Half of the runs choose the event that tells the tables apart best, the other half test it. The
+Half of the runs choose the event that distinguishes the tables best, the other half test it. The
 guarantee must hold at several deltas at once: Pr[M(P) in S] <= e^epsilon Pr[M(P') in S] + delta.
 """
 
@@ -39,8 +39,8 @@ FLIPPED = ("fem",)
 """Its critics judge its own first record, which has the canary's code: they tell the canary from its
 absence where the other rows have that code too, and the canary has the other."""
 ALARM = dict.fromkeys(("dual_query", "fem", "query_gan"), 1000)
-"""As which fraction of the budget the audit must not let a mechanism pass; a hundredth where not said.
-Of a game half is the answer to one draw, which leaves most of what it could have told."""
+"""The audit must fail a mechanism that claims the budget divided by this number; by default 100. Games
+need a larger number: the answer to one draw reveals only a small part of what its price allows."""
 # From equal shares the first two move whatever they measure; one step of a network shows most where
 # it starts at the shares of the rows with the canary.
 PUBLIC_ROWS = {"pmw_pub": [[0], [1]], "pep_pub": [[0], [1]], "gem_pub": [[0], [0], [0], [1]]}
@@ -134,7 +134,7 @@ def audit(name: str, pair: str, runs: int) -> None:
     without = outputs(AUDITED[name], without_rows, protection, runs)
     with_canary = outputs(AUDITED[name], with_rows, protection, runs)
     assert violation(with_canary, without, UNITS) <= 0
-    # The alarm works: the same runs do not pass for a mechanism with a small part of the budget.
+    # The alarm works: the same runs fail for a mechanism with a small part of the budget.
     assert violation(with_canary, without, UNITS // ALARM.get(name, 100)) > 0
 
 

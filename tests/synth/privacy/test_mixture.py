@@ -76,7 +76,7 @@ def test_it_lies_within_the_gap_below_the_dense_program(
 @settings(max_examples=30)
 @given(st.integers(1, 300), st.integers(1, 30), st.integers(0, 10**6))
 def test_bounds_hold_whoever_proposes(private: int, public: int, seed: int) -> None:
-    """Nonsense from the solver must not cross the optimum, from either side."""
+    """Wrong proposals of the solver must not make a bound cross the optimum."""
     game = problem(private, public, 2, seed)
     exact = dense_reference(*game) * FIXED_POINT
     search, rng = Search(*game), np.random.default_rng(seed)
@@ -99,7 +99,7 @@ def test_a_failing_solver_changes_neither_outcome_nor_exit(
 
 
 def test_nothing_ends_the_search_but_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is found is priced as if it lay within the gap: bounds that close slowly are waited for."""
+    """The result is priced as if it were within the gap, so the search waits for slow bounds."""
     game = problem(12, 5, 1, 3)
     upper = Search(*game).upper
 
@@ -116,7 +116,7 @@ def test_nothing_ends_the_search_but_the_gap(monkeypatch: pytest.MonkeyPatch) ->
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 100), st.integers(2, 40), st.integers(0, 10**6))
 def test_weights_sum_to_the_number_of_rows(private: int, public: int, seed: int) -> None:
-    """Else no mixture has that error, and it bounds nothing; a marginal's errors add up exactly."""
+    """Otherwise no mixture has that error; the errors of a marginal add up exactly."""
     counts, queries, support, _ = problem(private, public, 1, seed)
     rows, rng, size = 7 * private + 1, np.random.default_rng(seed), len(support.weights)
     search = Search(counts, queries, support, rows)
@@ -147,7 +147,7 @@ def test_no_neighbour_moves_it_by_more_than_its_price_covers(
     recorder = Recorder()
     monkeypatch.setattr(noise, "gaussian", recorder.gaussian)
     supports = [Support.of(coded_table(SCHEMA, rows)) for rows in PUBLIC]
-    # The least sensitive block comes first and last: it may not decide for the others.
+    # The least sensitive block comes first and last: it must not set the sensitivity of others.
     queries = QuerySet([ALL, *marginals(SCHEMA, 1).blocks, ALL])
 
     @cache
@@ -175,7 +175,7 @@ class Stopped(Exception):
 
 
 def test_it_asks_again_and_again_whether_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In every way to improve the bounds, also where the solver fails and only the game is left."""
+    """In every step that improves the bounds, also if the solver fails and only the game remains."""
     monkeypatch.setattr(mixture, "linprog", lambda *_, **__: OptimizeResult(status=1))
     game, asked = hard_problem(), 0
 

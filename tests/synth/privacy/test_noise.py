@@ -1,6 +1,6 @@
 """T1, T2 and T3: the noise has the distribution it is priced for.
 
-Every check that accepts the right scale must also reject a wrong one, or it would prove nothing.
+Every check that accepts the right scale must also reject a wrong one.
 """
 
 import math

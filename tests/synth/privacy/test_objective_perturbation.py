@@ -4,10 +4,10 @@ ODO-1 (algorithm 4 of the thesis on QueryGAN) outputs the theta in [-1, 1] that 
 
     sum over rows x of softplus(theta x)  -  n/2 (softplus(theta g) + softplus(-theta g))  -  noise * theta
 
-for a generator that puts out g and -g, with noise from Laplace(2 / epsilon). The proof takes the loss for
-convex, so that each theta belongs to one noise. It is a difference of convex functions. Two tables
+for a generator that puts out g and -g, with noise from Laplace(2 / epsilon). The proof assumes that the
+loss is convex, so that each theta belongs to one noise. It is a difference of convex functions. Two tables
 that differ in one row: without it the loss is concave, and no noise whatever makes an inner theta best;
-with it the loss is convex, and some do. An event of probability zero tells the tables apart.
+with it the loss is convex, and some do. An event of probability zero distinguishes the tables.
 """
 
 import math

@@ -1,7 +1,7 @@
 """T7, record and replay: with the same draws, a neighbouring table gives the same release, bit by bit.
 
-Every mechanism, every unit and relation. The tables are what the door gets; those of
-tests/worker/test_replay.py start from the uploaded files.
+Every mechanism, every unit and relation. These tables are passed to the door; those of
+tests/worker/test_replay.py start from uploaded files.
 """
 
 import inspect
@@ -62,7 +62,7 @@ CASES = [
 
 
 def neighbours(protection: Protection) -> tuple[Table, Table]:
-    """The rows of one unit come, or those of another take their place; they are as many as may be."""
+    """The rows of one unit are added, or replaced by another's; the unit has the most rows allowed."""
     own = [[1, 2, 3]] * protection.max_rows_per_unit
     replaced = 0 if protection.relation == "add_remove" else 1
     return coded_table(SCHEMA, ROWS), coded_table(SCHEMA, [*ROWS[replaced:], *own])
@@ -86,7 +86,7 @@ def linked_neighbours(protection: Protection) -> tuple[Table, Table]:
 def released(
     mechanism: dict[str, Any], table: Table, protection: Protection
 ) -> Callable[[], tuple[Any, ...]]:
-    """Carry out a release, certified where it has rows; returns all that leaves it."""
+    """Run a release, certified if it has rows; returns all its outputs."""
     certified = {"rows": 50, "certify": {"share": 0.1}}
     changes: dict[str, Any] = {} if mechanism["name"] == "gaussian" else {"outputs": certified}
     spec = ask(mechanism, **changes)
@@ -128,7 +128,7 @@ def test_nor_does_it_show_that_a_table_is_empty(name: str) -> None:
 
 
 def test_answers_to_later_questions_are_the_same() -> None:
-    """They come from the released model, whose bytes are the same; so are the rows drawn anew."""
+    """They come from the released model, whose bytes are the same, as are newly drawn rows."""
     mechanism = CONTRACT["mwem"]
     spec = ask(mechanism)
     later = ask(mechanism, k=1).workload
@@ -151,7 +151,7 @@ def test_every_sampler_of_the_door_is_taped() -> None:
 
 
 def test_it_finds_what_was_not_paid_for() -> None:
-    """Three rows come where one was priced; and a release that tells how many rows there are."""
+    """Three rows are added where one was priced; and a release reveals the number of rows."""
     table, neighbour = coded_table(SCHEMA, ROWS), coded_table(SCHEMA, [*ROWS, *[[1, 2, 3]] * 3])
     mechanism = CONTRACT["mwem"]
     with pytest.raises(AssertionError, match=r"0: .l2_squared 9, paid for 1"):

@@ -1,4 +1,4 @@
-"""T4: what enters the noise moves by no more than it is priced for, over all neighbours.
+"""T4: true values change by no more than their price covers, over all neighbours.
 
 The vault runs for real on every dataset of a tiny domain and on every neighbour of it; only the
 samplers are replaced, by ones that record the true numbers and the sensitivity they were priced for.
@@ -51,7 +51,7 @@ Rows = tuple[tuple[int, int], ...]
 
 @dataclass
 class Recorder:
-    """Stands in for the noise and keeps what it was given."""
+    """Replaces the noise and records its inputs."""
 
     values: list[np.ndarray] = field(default_factory=list)
     l2_squared: int = 0
@@ -96,7 +96,7 @@ def by_total(weights: list[int]) -> TotalError:
 Operation = Callable[[Vault], object]
 EXPECTED = np.array([1.5, 0.25, 0.0, 2.0, 0.5, 0.75])
 FAR = np.array([9.5, 0.0, 0.0, 9.5, 0.0])
-"""More than there are in one cell of each marginal: whoever leaves it moves two errors up."""
+"""More rows than there are, in one cell of each marginal: leaving it increases two errors."""
 OPERATIONS: dict[str, Operation] = {
     "rows": lambda v: v.count_rows(budget=1),
     "measure a marginal": lambda v: v.measure(AB, budget=1),
@@ -126,7 +126,7 @@ OPERATIONS: dict[str, Operation] = {
     "certify": lambda v: v.certify(
         QuerySet([AB, A]), np.array([7, 0, 0, 0, 0, 0, 7, 0]), released_rows=7, rows=3, budget=1
     ),
-    # The least sensitive block comes first, then last: neither may decide for the others.
+    # The least sensitive block comes first, then last: it must not set the sensitivity of others.
     "certify unlike blocks": lambda v: v.certify(
         QuerySet([ALL, AB, ALL]),
         np.array([7, 7, 0, 0, 0, 0, 0, 7]),
@@ -170,7 +170,7 @@ def test_no_neighbour_moves_an_operation_by_more_than_its_price_covers(
                 moved = entering(tuple(sorted(neighbour))) - base
                 largest_l2 = max(largest_l2, int((moved**2).sum()))
                 largest_linf = max(largest_linf, int(np.abs(moved).max()))
-    # Covered, and attained: a price for more than can happen would be a mistake as well.
+    # Covered, and attained: a price for more than can happen would be wrong as well.
     if recorder.linf:
         assert largest_linf == recorder.linf
     else:

@@ -1,7 +1,7 @@
-"""T4 for groups of individuals: what is counted moves by no more than it is priced for.
+"""T4 for groups of individuals: counts change by no more than their price covers.
 
-Two tables are uploaded, so neighbours differ there. Everything goes the real way: individuals are
-limited for each person, then for each group by a keyed hash, linked to their groups, and counted.
+Two tables are uploaded, so neighbours differ there. The real code runs: individuals are limited for
+each person, then for each group by a keyed hash, linked to their groups, and counted.
 """
 
 import math
@@ -30,16 +30,16 @@ from tests.synth.privacy.test_sensitivity import Recorder
 
 KEY = b"a key of the service"
 ORPHANED = -1
-"""What a household that has no row of its own says instead of its column's value."""
+"""Stands for the column's value of a household without a row of its own."""
 
 Individual = tuple[int, int, int]
-"""Who it is, which household it belongs to, and its own column."""
+"""An individual: its identifier, its household, and its own column."""
 Dataset = tuple[tuple[tuple[int, int], ...], tuple[Individual, ...]]
 """Households (which one, and its column), and individuals."""
 
 
 def new_schema(kinds: int, size: int) -> TwoLevelSchema:
-    """One column of households, and one of individuals, who are told apart by an identifier."""
+    """One column of households, and one of individuals, who have an identifier."""
     return TwoLevelSchema.model_validate(
         {
             "groups": {"key": "id", "columns": coded_columns({"g": 2}, nullable=True)},
@@ -214,7 +214,7 @@ def person(rows: int, relation: str) -> Protection:
 
 
 def people_in(kinds: int, size: int, *, truncated: bool) -> Iterable[Dataset]:
-    """Who else may live in two households: the same in both, or nobody in the second."""
+    """Other people in two households: the same in both, or none in the second."""
     for count in range(size + 1 + truncated):
         for members in combinations_with_replacement(range(kinds), count):
             for homes in ((1, 2), (1,)):
@@ -270,8 +270,8 @@ def test_a_person_moves_what_their_rows_are_priced_for(
 def is_conservative(block: QueryBlock, kinds: int, size: int, relation: str) -> bool:
     """Where the price covers more than can happen (docs/privacy.md, section 3).
 
-    Of two kinds, one that is new in a group comes where all others are of the other kind, and of
-    those, if they are several, one stays.
+    With two kinds, a kind that is new in a group appears only if all others are of the other kind, and
+    if there are several of those, one stays.
     """
     counts_kinds = (
         isinstance(block, HierarchicalQueries) and block.level == "group" and block.of_individuals
@@ -280,7 +280,7 @@ def is_conservative(block: QueryBlock, kinds: int, size: int, relation: str) -> 
 
 
 def test_whoever_joins_a_full_household_takes_anothers_place() -> None:
-    """Why a person moves two cells under add/remove: in a group that is full, one comes and one goes."""
+    """Why a person changes two cells under add/remove: in a full group, one is added and one is removed."""
     counting = Counting(3, 2, 1)
     table = next(g for g in counting.queries.blocks if g.name == "individuals by a")
     start = int(counting.queries.offsets[counting.queries.blocks.index(table)])
@@ -295,7 +295,7 @@ def test_whoever_joins_a_full_household_takes_anothers_place() -> None:
 
 
 def test_a_person_who_belongs_to_many_homes_is_limited_before_the_homes_are() -> None:
-    """The other way round one who joins would push others into homes where they push others again."""
+    """In the other order, a person who joins would displace others into homes where they displace more."""
     counting = Counting(2, 1, 1)
     chain = tuple((10 + i, home, 0) for i in range(4) for home in (i, i + 1))
     base: Dataset = tuple((home, 0) for home in range(6)), chain

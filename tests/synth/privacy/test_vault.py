@@ -1,4 +1,4 @@
-"""The door's own behaviour: charge before touching, commit before using, replay without touching."""
+"""The door's own behaviour: charge before reading, commit before using, replay without reading."""
 
 import hashlib
 import struct
@@ -49,7 +49,7 @@ class Untouchable(Table):
 
 
 def test_the_door_can_be_read_in_one_sitting() -> None:
-    """Whoever audits the privacy of the product reads these lines. Keep them few.
+    """A privacy audit must read these lines. Keep them few.
 
     The solver of the best mixture has a limit of its own: it needs true counts, but what it returns
     is checked by two bounds, so that most of its lines may propose whatever they like.

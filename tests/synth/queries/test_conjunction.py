@@ -109,7 +109,7 @@ def test_counts_equal_comparing_every_row(
 
 
 def test_bins_answer_as_numbers_do() -> None:
-    """All ends of these are edges of bins, so that nothing is lost by knowing only the bins."""
+    """All ends are edges of bins, so that the bins determine the answers."""
     queries = compile_workload([ITEMS["two-way ranges"], ITEMS["five-way ranges"]], SCHEMA)
     counted = queries.count(TABLE)
     support = Support.of(TABLE)

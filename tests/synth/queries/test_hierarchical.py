@@ -157,7 +157,7 @@ def test_product_answers_are_differentiable() -> None:
 
 
 def test_gradients_are_finite_where_an_individual_is_certain() -> None:
-    """No division by the chance that there is none."""
+    """There is no division by the probability that there is none."""
     schema = two_level_schema({"g": 2}, {"a": 2}, 3).linked
     mixture = random_mixture(schema, 1)
     certain = torch.zeros_like(mixture.probabilities)

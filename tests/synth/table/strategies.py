@@ -1,4 +1,4 @@
-"""Random schemas, cells and chunks, and what the tests of tables share."""
+"""Random schemas, cells and chunks, and shared code of the table tests."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ LABELS = st.one_of(
     st.sampled_from(["\r\n", "\r", "\t", " x", "x ", "x", "\ufeff", "\x00", "é", "🙂", "\u2028"]),
     st.text(max_size=6),
 )
-"""Text that a label or a cell may hold, with everything that CSV finds hard."""
+"""Text of a label or a cell, with everything that is difficult in CSV."""
 
 NUMBER_TEXTS = st.one_of(
     st.sampled_from(["", " ", "nan", "NaN", "-nan", "inf", "-inf", "+Infinity", "1e400", "-1e400"]),
@@ -126,7 +126,7 @@ def _scalars(array: Array) -> list[bytes | int | float | None]:
 
 
 def assert_no_canary(error: BaseException) -> None:
-    """The canary is in no message or argument of the error or of anything chained to it."""
+    """Check that no message or argument of the error, or of a chained one, contains the canary."""
     assert error.__cause__ is None
     assert error.__context__ is None
     assert CANARY not in str(error)

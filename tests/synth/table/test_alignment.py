@@ -1,4 +1,4 @@
-"""A public table in the private schema's codes: as if its cells had been ingested there."""
+"""A public table in the private schema's codes, as if ingested with that schema."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Small files that unpack to much: refused with a reason, or read in little memory."""
+"""Small files that unpack to large ones: refused with a reason, or read in little memory."""
 
 import gzip
 import json

@@ -212,7 +212,7 @@ def test_faults_are_named_without_any_value(
     with pytest.raises(TableError, match=problem) as caught:
         read(data)
     assert_no_canary(caught.value)
-    # Arrow must not complain behind our back either.
+    # Arrow must not print a warning either.
     assert capfd.readouterr() == ("", "")
 
 

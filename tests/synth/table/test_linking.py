@@ -1,4 +1,4 @@
-"""Two tables become linked rows and two tables again; nothing looks beyond a group's own rows."""
+"""Two tables become linked rows and two tables again; each group depends only on its own rows."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -58,7 +58,7 @@ def linked(groups: Sequence[tuple[str, ...]], individuals: Sequence[tuple[str, .
 
 
 def households(rows: Chunk) -> dict[bytes, tuple[object, ...]]:
-    """What is known of each group, whatever the order of groups and of its individuals."""
+    """The content of each group, independent of the order of groups and individuals."""
     starts = starts_of_groups(rows["id"])
     found: dict[bytes, tuple[object, ...]] = {}
     for start, end in pairwise([*starts, len(rows["id"])]):

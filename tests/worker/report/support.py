@@ -26,7 +26,7 @@ VOID = {"meta", "br", "path", "rect", "polyline"}
 
 
 def about(spec: ReleaseSpec, protection: Protection = ADD_REMOVE, **changes: Any) -> About:
-    """A release that was paid from an account in use."""
+    """A release charged to an account with earlier spending."""
     facts: dict[str, Any] = {
         "release_id": "00000000-0000-4000-8000-000000000000",
         "dataset": "admissions",

@@ -72,7 +72,7 @@ def test_a_resumed_job_writes_the_same_report(
 def test_the_balance_is_that_of_the_midnight_before(
     stack: Stack, population: UUID, dataset: UUID
 ) -> None:
-    """So a report does not tell what other releases did on the same day."""
+    """So a report does not reveal other releases of the same day."""
     first = stack.submit(dataset)
     run_release(stack.context, first)
     spent = stack.reservation(first).spent_units

@@ -1,4 +1,4 @@
-"""The report as a whole: complete, harmless, small, and the same whenever it is written."""
+"""The report as a whole: complete, safe, small, and reproducible."""
 
 import re
 from dataclasses import replace
@@ -162,7 +162,7 @@ def test_the_budget_before_and_after() -> None:
 
 
 def test_the_guarantee_is_that_of_what_was_reserved() -> None:
-    """What was spent of it is stated beside, and promises nothing."""
+    """The amount spent is stated separately, and is not a guarantee."""
     spec = release({"name": "mwem"})
     made = made_release(SCHEMA, spec)
     text = " ".join(Page(render(made, about(spec))).text.split())
@@ -273,7 +273,7 @@ def test_no_text_becomes_markup(texts: list[str]) -> None:
     """Whatever names and categories are: the same elements, and the texts as texts."""
     page = rendered(texts)
     assert elements(page) == harmless_elements()
-    # These are written in full, apart from what nobody could see.
+    # These are written in full, except invisible characters.
     for text in texts[:3]:
         assert not text.isprintable() or text in page.text
     assert not set("\x00\x0b\u202e\u2066\ufffe").intersection(page.text)

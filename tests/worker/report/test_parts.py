@@ -147,15 +147,15 @@ class TestGuarantee:
     @pytest.mark.parametrize("rho", [1e-6, 0.01, 0.1, 0.5, 3.0])
     @pytest.mark.parametrize("wrong", WRONG)
     def test_it_bounds_the_best_test_against_gaussian_noise(self, rho: float, wrong: float) -> None:
-        """Whose power is known: Phi(Phi^-1(a) + sqrt(2 rho))."""
+        """The power of that test is Phi(Phi^-1(a) + sqrt(2 rho))."""
         normal = NormalDist()
         exact = normal.cdf(normal.inv_cdf(wrong) + (2 * rho) ** 0.5)
         bound = right_at_most(round(rho * 10**12), wrong)
         assert exact <= bound < 1
-        # Conversion by way of (epsilon, delta) loses more where rho is large.
+        # Conversion through (epsilon, delta) loses more if rho is large.
         assert rho > 0.5 or bound <= exact + 0.2
 
-    def test_nothing_spent_tells_nothing(self) -> None:
+    def test_no_spending_gives_no_advantage(self) -> None:
         assert right_at_most(0, 0.05) == pytest.approx(0.05, abs=1e-9)
         assert right_at_most(1000 * 10**12, 0.05) == 1
 
