@@ -5,9 +5,11 @@ Algorithm: as relaxed projection, but the mixture's probabilities are a network'
 Departures: as relaxed projection.
 """
 
+from functools import partial
+
 from scrim.spec.mechanism import GenerativeNetwork
 from synth.mechanisms.base import Job
-from synth.mechanisms.projection import project_once
+from synth.mechanisms.one_shot import project_once
 from synth.models.generators import GeneratorNetwork
 from synth.models.product import ProductMixture
 from synth.planning.spending import OneShot
@@ -15,5 +17,5 @@ from synth.planning.spending import OneShot
 
 def run(job: Job[OneShot], spec: GenerativeNetwork) -> ProductMixture:
     """Measure all candidates, then train."""
-    network = GeneratorNetwork(job.domain, spec.components, latent=spec.latent, hidden=spec.hidden)
+    network = partial(GeneratorNetwork, job.domain, latent=spec.latent, hidden=spec.hidden)
     return project_once(job, spec, network)

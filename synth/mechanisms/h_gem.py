@@ -20,16 +20,10 @@ from synth.models.households import Households
 from synth.planning.spending import Rounds
 
 
-class GroupLearner(GenerativeLearner):
-    """A learner that returns to its best step: fitting public counts tightly makes the loss unstable."""
-
-    ends_at_best = True
-
-
 def run(job: Job[Rounds], spec: HierarchicalGem) -> Households:
     """Train a generator of groups."""
     schema = as_linked(job.schema)
     of_groups = replace(job, domain=domain_of_groups(schema))
-    learner = GroupLearner(new_network(of_groups, spec), of_groups, spec)
+    learner = GenerativeLearner(new_network(of_groups, spec), of_groups, spec)
     adaptive_measurements(of_groups, spec, learner, noise_power=SMOOTHED)
     return Households(schema, learner.released())

@@ -8,23 +8,23 @@ that are off by gamma or more, until there are none.
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from statistics import NormalDist
-from typing import ClassVar, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from scrim.spec.mechanism import MixtureSpec, OneShotMixtureSpec
+from scrim.spec.mechanism import MixtureSpec
 from synth.domain import Domain
 from synth.measurements import EXACT, Measurement, merge_repeated
-from synth.mechanisms.base import Job, measure_once
+from synth.mechanisms.base import Job
 from synth.models.generators import Generator
 from synth.models.product import ProductMixture
 from synth.models.relaxed import RelaxedRows
-from synth.planning.spending import OneShot, Plan
+from synth.planning.spending import Plan
 from synth.queries import QueryBlock, QuerySet, Single
 
 STEPS_PER_REPORT = 50
@@ -127,9 +127,6 @@ class AboveThreshold:
 class MixtureLearner:
     """A generator, and the optimiser that fits it to the measurements."""
 
-    ends_at_best: ClassVar[bool] = False
-    """Whether a fit that uses up its steps returns to the weights of its best step."""
-
     def __init__(
         self,
         generator: Generator,
@@ -161,34 +158,24 @@ class MixtureLearner:
         """Return the objective of a fit."""
         return NoiseBand(measured, self.generator.stiffness)
 
-    def fit(
-        self,
-        measurements: Sequence[Measurement],
-        report: Callable[[int, int], None] = lambda step, steps: None,
-    ) -> None:
-        """Take steps until the objective is met, up to the limit."""
+    def fit(self, measurements: Sequence[Measurement]) -> None:
+        """Take steps until the objective is met; when they are used up, return to the best of them."""
         if not self._has_started:
             shares = one_way_shares(measurements, self.generator.domain, known=self._known)
             self.generator.start(shares.to(self.device))
             self._has_started = True
         measured = FitTargets.of(measurements, self.rows, self.device)
         objective = self.objective(measured)
-        best = Best(self.generator) if self.ends_at_best else None
-        for step in range(self._steps):
-            if step % STEPS_PER_REPORT == 0:
-                report(step, self._steps)
+        best = Best(self.generator)
+        for _ in range(self._steps):
             loss = objective.loss(measured.answers(self.generator.fitted()))
             if loss is None:
-                break
-            if best:
-                best.note(loss.item())
+                return
+            best.note(loss.item())
             descend(self.generator, self._optimiser, loss)
-        else:
-            if best:
-                with torch.no_grad():
-                    last = objective.loss(measured.answers(self.generator.fitted()))
-                best.end(0.0 if last is None else last.item())
-        report(self._steps, self._steps)
+        with torch.no_grad():
+            last = objective.loss(measured.answers(self.generator.fitted()))
+        best.end(0.0 if last is None else last.item())
 
 
 class Best:
@@ -223,14 +210,6 @@ def descend(generator: Generator, optimiser: torch.optim.Optimizer, loss: torch.
     loss.backward()
     optimiser.step()
     generator.constrain()
-
-
-def project_once(
-    job: Job[OneShot], spec: OneShotMixtureSpec, generator: Generator
-) -> ProductMixture:
-    """Measure every candidate once, then fit the generator to all measurements."""
-    MixtureLearner(generator, job, spec).fit(measure_once(job), report=job.progress)
-    return generator.released()
 
 
 def one_way_shares(

@@ -8,9 +8,11 @@ Departures: see synth/mechanisms/projection.py for the distance and the stopping
 at the measured one-way shares.
 """
 
+from functools import partial
+
 from scrim.spec.mechanism import RelaxedProjection
 from synth.mechanisms.base import Job
-from synth.mechanisms.projection import project_once
+from synth.mechanisms.one_shot import project_once
 from synth.models.generators import SoftmaxTable
 from synth.models.product import ProductMixture
 from synth.planning.spending import OneShot
@@ -18,4 +20,4 @@ from synth.planning.spending import OneShot
 
 def run(job: Job[OneShot], spec: RelaxedProjection) -> ProductMixture:
     """Measure all candidates, then project."""
-    return project_once(job, spec, SoftmaxTable(job.domain, spec.components))
+    return project_once(job, spec, partial(SoftmaxTable, job.domain))

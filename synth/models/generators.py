@@ -15,7 +15,7 @@ from synth.domain import Domain
 from synth.models.product import ProductMixture
 
 INITIALISATION_SEED = 0
-"""Seed of the optimiser's start. It is public; privacy does not depend on it."""
+"""Seed of the optimiser's start, where nothing else is said. It is public; privacy does not depend on it."""
 SPREAD = 1.0
 """Spread of the components before a fit; identical components could not model dependence."""
 
@@ -72,9 +72,9 @@ class SoftmaxTable(Generator):
 
     stiffness: ClassVar[float] = 0.9
 
-    def __init__(self, domain: Domain, components: int) -> None:
+    def __init__(self, domain: Domain, components: int, seed: int = INITIALISATION_SEED) -> None:
         super().__init__(domain)
-        self.logits = nn.Parameter(SPREAD * _normal(components, sum(domain.sizes)))
+        self.logits = nn.Parameter(SPREAD * _normal(components, sum(domain.sizes), seed))
 
     def forward(self) -> torch.Tensor:
         """The softmax of each row's blocks."""
@@ -91,7 +91,7 @@ class ClippedTable(Generator):
 
     def __init__(self, domain: Domain, components: int) -> None:
         super().__init__(domain)
-        noise = SPREAD * _normal(components, sum(domain.sizes))
+        noise = SPREAD * _normal(components, sum(domain.sizes), INITIALISATION_SEED)
         self.values = nn.Parameter(self.softmax(noise))
 
     def forward(self) -> torch.Tensor:
@@ -127,11 +127,17 @@ class GeneratorNetwork(Generator):
     """
 
     def __init__(
-        self, domain: Domain, components: int, *, latent: int, hidden: Sequence[int]
+        self,
+        domain: Domain,
+        components: int,
+        seed: int = INITIALISATION_SEED,
+        *,
+        latent: int,
+        hidden: Sequence[int],
     ) -> None:
         super().__init__(domain)
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(INITIALISATION_SEED)
+            torch.manual_seed(seed)
             widths = [latent]
             for width in hidden:
                 widths.append(widths[-1] + width)
@@ -139,7 +145,7 @@ class GeneratorNetwork(Generator):
                 nn.Linear(given, width) for given, width in zip(widths, hidden, strict=False)
             )
             self.last = nn.Linear(widths[-1], sum(domain.sizes))
-        self.register_buffer("noise", _normal(components, latent))
+        self.register_buffer("noise", _normal(components, latent, seed))
 
     def forward(self) -> torch.Tensor:
         """The network's output for every noise vector."""
@@ -154,5 +160,5 @@ class GeneratorNetwork(Generator):
             self.last.bias.copy_(torch.where(shares.isnan(), self.last.bias, shares.log()))
 
 
-def _normal(rows: int, columns: int) -> torch.Tensor:
-    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(INITIALISATION_SEED))
+def _normal(rows: int, columns: int, seed: int) -> torch.Tensor:
+    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))

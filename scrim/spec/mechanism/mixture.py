@@ -37,6 +37,14 @@ class NetworkSpec(MixtureSpec):
 class OneShotMixtureSpec(MixtureSpec):
     """A mixture fitted once, to marginals that are measured once."""
 
+    components: Annotated[int, Field(ge=1, le=100_000)] = 250
+    """Number of product distributions in each member of the ensemble."""
+    members: Annotated[int | None, Field(ge=1, le=64)] = None
+    """Number of mixtures that are fitted to the same measurements from different starts, and released
+    together as one. Null: 4, or 2 where more than 100,000 counts are fitted, to save time."""
+    steps: Steps = 3000
+    """Upper bound on the optimiser's steps for each member. The number follows from how far the counts
+    stand out from their noise; a fit stops earlier when it is as close as the noise."""
     one_way_share: Annotated[float, Field(gt=0, lt=1)] = 0.05
     """Share of the budget for one-way marginals, if larger ones are measured as well."""
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scrim.spec.mechanism import RelaxedProjection
 from synth.domain import Domain
 from synth.measurements import Measurement
-from synth.mechanisms.h_gem import GroupLearner
 from synth.mechanisms.projection import (
     AboveThreshold,
     FitTargets,
@@ -202,8 +201,7 @@ def weights_of(generator: SoftmaxTable) -> torch.Tensor:
     return torch.cat([w.detach().clone().flatten() for w in generator.parameters()])
 
 
-class Careful(MixtureLearner):
-    ends_at_best = GroupLearner.ends_at_best
+class ScriptedLearner(MixtureLearner):
     script: Scripted
 
     def objective(self, measured: FitTargets) -> Objective:
@@ -217,11 +215,11 @@ class Careful(MixtureLearner):
         pytest.param([5.0, 2.0, 1.0, 0.5], 3, id="it ends at its best"),
     ],
 )
-def test_blocks_are_fitted_to_the_best_step(losses: list[float], best: int) -> None:
+def test_a_fit_returns_to_its_best_step(losses: list[float], best: int) -> None:
     table = SoftmaxTable(DOMAIN, 2)
     job: Any = SimpleNamespace(estimated_rows=ROWS, device=CPU)
     spec = RelaxedProjection(name="relaxed_projection", steps=3, learning_rate=0.5)
-    learner = Careful(table, job, spec)
+    learner = ScriptedLearner(table, job, spec)
     learner.script = Scripted(losses, table)
     learner.fit([Measurement(marginal("a", "b"), np.array([300, 0, 200, 100, 0, 400]), SIGMA)])
     assert len({tuple(w.tolist()) for w in learner.script.weights}) == 4
