@@ -54,7 +54,7 @@ def resolve(
         raise SpecError(queries.asked.unbinned)
     refuse_large_blocks(schema, queries.asked)
     setting = Setting(schema, protection, units, asked.expected_rows, queries.asked)
-    ranking = rank(auto, setting, has_public_data=public is not None)
+    ranking = rank(setting, has_public_data=public is not None)
     refused: list[PassedOverMechanism] = []
     for position, candidate in enumerate(ranking):
         mechanism = candidate.mechanism

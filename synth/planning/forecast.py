@@ -9,11 +9,15 @@ from scrim.spec.mechanism import AdaptiveSpec, MechanismSpec
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Block
+from synth.planning.candidates import MAX_MEASURED, left_out
 from synth.planning.choice import Resolved
 from synth.planning.pace import count_candidates
 from synth.planning.plan import ReleasePlan
 from synth.planning.spending import AnnealedRounds, Draws, OneShot, Rounds
 from synth.planning.subject import Subject
+
+NAMED_PAIRS = 5
+"""Largest number of pairs that a warning names."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,8 @@ def _is_measured_singly(block: Block, mechanism: MechanismSpec) -> bool:
 
 def _warnings(release: ReleaseSpec, planned: ReleasePlan) -> list[str]:
     warnings = []
+    if isinstance(planned.spending, OneShot) and release.mechanism.releases_rows:
+        warnings += _warnings_of_pairs(planned)
     if isinstance(planned.spending, Rounds):
         warnings += _warnings_of_rounds(release, planned.measured, planned.spending)
     if isinstance(planned.spending, AnnealedRounds):
@@ -125,6 +131,26 @@ def _warnings(release: ReleaseSpec, planned: ReleasePlan) -> list[str]:
             "the workload is answered from the queries in mechanism.measure; sigma is their noise"
         )
     return warnings
+
+
+def _warnings_of_pairs(planned: ReleasePlan) -> list[str]:
+    """Warn about pairs of columns that are asked about together and not measured together."""
+    missing = left_out(planned.asked.marginals, planned.measured)
+    if not missing:
+        return []
+    if all(len(block.attributes) == 1 for block in planned.measured):
+        return [
+            "only single columns are measured, because counts of pairs would be lost in their noise: "
+            "relations between columns will not be kept; ask about fewer columns, declare wider bins, or "
+            "use a larger budget"
+        ]
+    named = ", ".join(f"({first}, {second})" for first, second in missing[:NAMED_PAIRS])
+    further = f" and {len(missing) - NAMED_PAIRS:,} more" if len(missing) > NAMED_PAIRS else ""
+    return [
+        f"{len(missing):,} pairs of columns are not measured together, because a fit takes at most "
+        f"{MAX_MEASURED:,} counts: {named}{further}; what is released about them follows from other "
+        "pairs; declare wider bins, or ask about fewer columns, to measure them"
+    ]
 
 
 def _warnings_of_rounds(release: ReleaseSpec, measured: list[Block], spending: Rounds) -> list[str]:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from scrim.spec.mechanism import GenerativeSpec, Rap, RapSoftmax
 from scrim.spec.workload import Block
-from synth.planning.mixture import choose_pairs, fitted_in_rounds_bytes
+from synth.planning.candidates import smallest_pairs
+from synth.planning.mixture import fitted_in_rounds_bytes
 from synth.planning.pace import Pace, one_by_one, pace_of
 from synth.planning.rounds import plan_rounds
 from synth.planning.spending import Rounds, Setting
@@ -13,8 +14,8 @@ Spec = GenerativeSpec | Rap | RapSoftmax
 
 
 def choose_measured(spec: Spec, setting: Setting) -> Sequence[Block]:
-    """Pairs, if their forecast error is smaller than that of single columns."""
-    return choose_pairs(setting)
+    """The smallest pairs, or single columns if pairs would be lost in their noise."""
+    return smallest_pairs(setting)
 
 
 def pace(spec: Spec, measured: Sequence[Block], setting: Setting) -> Pace:

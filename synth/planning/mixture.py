@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from scrim.spec.mechanism import MixtureSpec, NetworkSpec, OneShotMixtureSpec
 from scrim.spec.workload import Block
-from synth.planning.candidates import by_forecast_error
 from synth.planning.memory import (
     BYTES_PER_QUERY,
     DOUBLE,
@@ -24,15 +23,6 @@ MEMBERS, FEW_MEMBERS = 4, 2
 less time; two had 7% less."""
 MANY_COUNTS = 100_000
 """Beyond this many counts the smaller number is fitted."""
-
-def choose_pairs(setting: Setting) -> list[Block]:
-    """Pairs, if the forecast prefers them to single columns; one-way marginals are measured first.
-
-    Every round evaluates all candidates, which takes too long for higher orders, and selecting among
-    pairs is as accurate (docs/defaults.md).
-    """
-    chosen = by_forecast_error(setting, highest=2)
-    return [block for block in chosen if len(block.attributes) > 1] or chosen
 
 
 def members_of(spec: OneShotMixtureSpec, counts: int) -> int:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from scrim.spec.mechanism import QueryGan
 from scrim.spec.workload import Block
+from synth.planning.candidates import smallest_pairs
 from synth.planning.draws import growing_draws, regret_bytes, rounds_at
 from synth.planning.memory import SINGLE, joint_table_bytes
-from synth.planning.mixture import choose_pairs, generator_bytes
+from synth.planning.mixture import generator_bytes
 from synth.planning.pace import one_by_one, pace_of
 from synth.planning.rounds import plan_rounds
 from synth.planning.spending import Draws, Rounds, Setting
@@ -18,8 +19,8 @@ KEPT_COMPONENTS = 4000
 
 
 def choose_measured(spec: QueryGan, setting: Setting) -> Sequence[Block]:
-    """Pairs, if their forecast error is smaller than that of single columns."""
-    return choose_pairs(setting)
+    """The smallest pairs, or single columns if pairs would be lost in their noise."""
+    return smallest_pairs(setting)
 
 
 def plan(spec: QueryGan, measured: Sequence[Block], setting: Setting) -> Draws | Rounds:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from scrim.spec.budget import rho_of_units
 from scrim.spec.mechanism import (
     MECHANISMS,
-    Auto,
     Gaussian,
     Gem,
     GemPlus,
@@ -25,16 +24,12 @@ from scrim.spec.mechanism import (
     RelaxedProjection,
     Screen,
 )
-from scrim.spec.workload import MarginalBlock
-from synth.planning import generative_network
-from synth.planning.candidates import pairs_below
+from synth.planning.candidates import is_faint, visibility
 from synth.planning.spending import Setting
 
-VISIBLE_WHEN_MEASURED_ONCE = 1.0
-"""If an average cell of the pairs is at least this many times larger than its noise, measuring
-everything once is better than rounds."""
-FEW_COLUMNS = 24
-"""Largest number of columns for annealed rounds, if cells are smaller; 14 and 48 columns were tested."""
+VISIBLE = 1.0
+"""If an average cell of the pairs is at least this many times larger than its noise, networks without
+public rows are better than networks that are first trained on them."""
 SCREENED = 0.2
 """Largest standard error of a screen of public data, as a share of the error that it allows."""
 
@@ -52,32 +47,29 @@ class Candidate:
 
 
 _MEASURED_ONCE = (
-    "a generator network fitted to what is measured once had the smallest mean error, or was within 10% "
-    "of it (ADULT, ADULT reduced, ACS; docs/mechanisms.md)"
-)
-_FAINT_BUT_LARGEST = (
-    "most cells are smaller than the noise; in this case a generator network fitted to what is measured "
-    "once had the smallest maximum error (ADULT*, LOANS; docs/mechanisms.md)"
+    "networks fitted to what is asked, measured once, had the smallest mean error at epsilon 0.1, 1 and 10 "
+    "(ADULT, ADULT reduced, LOANS, ACS; docs/mechanisms.md)"
 )
 _SINGLE_COLUMNS = (
-    "by forecast, measuring pairs of columns adds more noise than information; in this case a generator "
-    "network fitted to single columns had the smallest mean error on tables with many columns (LOANS; "
-    "docs/mechanisms.md)"
-)
-_ANNEALED = (
-    "rounds that choose what to measure, and get more budget when they improve the model less, had the "
-    "smallest mean error on tables with few columns (ADULT*, ADULT at epsilon 0.1; docs/mechanisms.md)"
-)
-_IN_ROUNDS = (
-    "rounds that measure only what the model answers worst had the smallest mean error on tables with "
-    "many columns (LOANS; docs/mechanisms.md)"
+    "counts of pairs would be lost in their noise, so only single columns are measured, and relations "
+    "between columns are not kept: ask about fewer columns, declare wider bins, or use a larger budget"
 )
 
 _BEHIND = (
     Candidate(
         RelaxedProjection(name="relaxed_projection"),
-        "a table of logits fitted to what is measured once, if no network can work",
-        drawback="its mean error was 10 to 40% larger than that of generative_network",
+        "tables of logits fitted to what is measured once, if no network can work",
+        drawback="its mean error was 5 to 10% larger than that of generative_network (ADULT)",
+    ),
+    Candidate(
+        GemPlus(name="gem_plus"),
+        "rounds that choose what to measure, and get more budget when they improve the model less",
+        drawback="its mean error was 10 to 40% larger than that of generative_network (ADULT, LOANS)",
+    ),
+    Candidate(
+        Gem(name="gem"),
+        "rounds that measure only what the model answers worst",
+        drawback="its mean error was 5 to 60% larger than that of generative_network (ADULT, LOANS)",
     ),
     Candidate(
         PrivateGsd(name="private_gsd"),
@@ -104,14 +96,14 @@ _LEARNT = Candidate(
 )
 
 
-def rank(auto: Auto, setting: Setting, *, has_public_data: bool) -> list[Candidate]:
+def rank(setting: Setting, *, has_public_data: bool) -> list[Candidate]:
     """Rank all mechanisms for such tables, the best first."""
     if setting.schema.is_linked:
         best = _for_groups()
     elif has_public_data:
-        best = _beside_public_data(_for_one_table(auto, setting), setting)
+        best = _beside_public_data(_for_one_table(setting), setting)
     else:
-        best = _for_one_table(auto, setting)
+        best = _for_one_table(setting)
     named = {type(each.mechanism) for each in best}
     others = [
         Candidate(
@@ -125,21 +117,6 @@ def rank(auto: Auto, setting: Setting, *, has_public_data: bool) -> list[Candida
     ]
     # Mechanisms that release rows come first: a release is expected to have rows.
     return sorted([*best, *others], key=lambda each: not each.mechanism.releases_rows)
-
-
-def visibility(setting: Setting) -> float | None:
-    """The ratio of an average cell to its noise if all pairs of columns were measured once.
-
-    The pairs are those contained in the workload's marginals; None if there are none.
-    """
-    pairs = pairs_below(setting.asked)
-    if not pairs:
-        return None
-    last = MarginalBlock(next(reversed(pairs)))
-    l2_squared = last.sensitivity(setting.schema, setting.protection).l2_squared
-    sigma = math.sqrt(max(1, l2_squared) * len(pairs) / (2 * rho_of_units(setting.units)))
-    cells = sum(pairs.values()) / len(pairs)
-    return setting.expected_rows / cells / sigma
 
 
 def _for_groups() -> list[Candidate]:
@@ -163,7 +140,7 @@ def _beside_public_data(without: list[Candidate], setting: Setting) -> list[Cand
         for each in without
     ]
     seen = visibility(setting)
-    if seen is not None and seen < VISIBLE_WHEN_MEASURED_ONCE:
+    if seen is not None and seen < VISIBLE:
         return [_reweighted(setting), _LEARNT, *without]
     return [_reweighted(setting), without[0], _LEARNT, *without[1:]]
 
@@ -185,90 +162,20 @@ def _reweighted(setting: Setting) -> Candidate:
     )
 
 
-def _for_one_table(auto: Auto, setting: Setting) -> list[Candidate]:
+def _for_one_table(setting: Setting) -> list[Candidate]:
+    return [Candidate(GenerativeNetwork(name="generative_network"), _reason(setting)), *_BEHIND]
+
+
+def _reason(setting: Setting) -> str:
+    """What speaks for networks, and how far counts stand out from their noise."""
     seen = visibility(setting)
     if seen is None:
-        return [*_once_first(_MEASURED_ONCE), *_BEHIND]
-    fact = (
-        "if all pairs of columns in the workload were measured once, an average count would be "
-        f"{_rounded(seen)} times its noise"
+        return _MEASURED_ONCE
+    why = _SINGLE_COLUMNS if is_faint(setting) else _MEASURED_ONCE
+    return (
+        "if the pairs of columns in the workload were measured once, an average count would be "
+        f"{_rounded(seen)} times its noise; {why}"
     )
-    if seen >= VISIBLE_WHEN_MEASURED_ONCE:
-        return [
-            *_once_first(f"{fact}; with at least {VISIBLE_WHEN_MEASURED_ONCE:g}, {_MEASURED_ONCE}"),
-            *_BEHIND,
-        ]
-    if len(_columns_of(setting)) > FEW_COLUMNS and _is_all_noise(setting):
-        return [*_single_columns_first(f"{fact}; {_SINGLE_COLUMNS}"), *_BEHIND]
-    if auto.goal == "max_error":
-        return [*_once_first(f"{fact}; {_FAINT_BUT_LARGEST}"), *_BEHIND]
-    return [
-        *_rounds_first(f"{fact}; with less than {VISIBLE_WHEN_MEASURED_ONCE:g}", setting),
-        *_BEHIND,
-    ]
-
-
-def _columns_of(setting: Setting) -> set[str]:
-    return {name for block in setting.asked for name in block.attributes}
-
-
-def _is_all_noise(setting: Setting) -> bool:
-    """Whether a network would measure only single columns, although the workload has more."""
-    network = GenerativeNetwork(name="generative_network")
-    measured = generative_network.choose_measured(network, setting)
-    asks_for_more = any(len(block.attributes) > 1 for block in setting.asked)
-    return asks_for_more and all(len(block.attributes) == 1 for block in measured)
-
-
-def _single_columns_first(reason: str) -> list[Candidate]:
-    network, annealed, rounds = _once_first(reason)
-    drawback = (
-        "if measuring pairs adds more noise than information, its mean error was {} larger (LOANS)"
-    )
-    return [
-        network,
-        replace(rounds, drawback=drawback.format("6 to 42%")),
-        replace(annealed, drawback=drawback.format("30%")),
-    ]
-
-
-def _once_first(reason: str) -> list[Candidate]:
-    network = Candidate(GenerativeNetwork(name="generative_network"), reason)
-    annealed = Candidate(
-        GemPlus(name="gem_plus"),
-        _ANNEALED,
-        drawback="its mean error was between 5% smaller and 13% larger than that of generative_network, "
-        "and its maximum error up to 2.6 times as large (ACS, ADULT)",
-    )
-    rounds = Candidate(
-        Gem(name="gem"),
-        _IN_ROUNDS,
-        drawback="if cells stand out from their noise, its mean error was 10 to 30% larger than that of "
-        "generative_network, and its maximum error up to 60% larger",
-    )
-    return [network, annealed, rounds]
-
-
-def _rounds_first(fact: str, setting: Setting) -> list[Candidate]:
-    columns = _columns_of(setting)
-    annealed = Candidate(
-        GemPlus(name="gem_plus"),
-        f"{fact} and with {len(columns)} columns, {_ANNEALED}",
-        drawback="with 48 columns its mean error was 14% larger than that of gem (LOANS)",
-    )
-    rounds = Candidate(
-        Gem(name="gem"),
-        f"{fact} and with {len(columns)} columns, {_IN_ROUNDS}",
-        drawback="with few columns its mean error was 10 to 25% larger than that of gem_plus (ADULT*)",
-    )
-    network = Candidate(
-        GenerativeNetwork(name="generative_network"),
-        _MEASURED_ONCE,
-        drawback="if most cells are smaller than their noise, its mean error was 5 to 45% larger, but its "
-        "maximum error was the smallest (ADULT*, LOANS): set goal max_error if that matters more",
-    )
-    first = [annealed, rounds] if len(columns) <= FEW_COLUMNS else [rounds, annealed]
-    return [*first, network]
 
 
 def _rounded(number: float) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from scrim.spec.mechanism import RapPlusPlus
 from scrim.spec.workload import Block
-from synth.planning.candidates import by_forecast_error
+from synth.planning.candidates import as_asked
 from synth.planning.pace import Pace, are_single, one_by_one, pace_of, single_queries
 from synth.planning.rounds import plan_rounds
 from synth.planning.spending import Rounds, Setting
@@ -14,8 +14,8 @@ RELAXED_ROUNDS = 5
 
 
 def choose_measured(spec: RapPlusPlus, setting: Setting) -> Sequence[Block]:
-    """Marginals of the orders with the least forecast error; other queries of the workload as given."""
-    return by_forecast_error(setting)
+    """What is asked, as far as a fit can take it."""
+    return as_asked(setting)
 
 
 def pace(spec: RapPlusPlus, measured: Sequence[Block], setting: Setting) -> Pace:

@@ -1,18 +1,18 @@
-"""How `relaxed_projection` spends: it measures marginals of the best orders once."""
+"""How `relaxed_projection` spends: it measures what is asked once."""
 
 from collections.abc import Sequence
 
 from scrim.spec.mechanism import OneShotMixtureSpec
 from scrim.spec.workload import Block
-from synth.planning.candidates import by_forecast_error
+from synth.planning.candidates import as_asked
 from synth.planning.mixture import fitted_once_bytes
 from synth.planning.one_shot import divide, one_way_apart
 from synth.planning.spending import OneShot, Setting
 
 
 def choose_measured(spec: OneShotMixtureSpec, setting: Setting) -> Sequence[Block]:
-    """Marginals of the orders with the least forecast error; other queries of the workload as given."""
-    return by_forecast_error(setting)
+    """What is asked, as far as a fit can take it."""
+    return as_asked(setting)
 
 
 def plan(spec: OneShotMixtureSpec, measured: Sequence[Block], setting: Setting) -> OneShot:

@@ -16,7 +16,7 @@ from scrim.spec.workload import Block, Marginals, TreeBlock, expand
 from scrim.spec.workload.blocks import MAX_COMBINATIONS
 from service.data.ledger.records import LedgerAccount
 from service.releases.schemas import PreviewView
-from synth.planning.candidates import by_forecast_error
+from synth.planning.candidates import as_asked
 from synth.planning.choice import resolve
 from synth.planning.forecast import forecast
 from synth.planning.spending import Setting
@@ -133,7 +133,7 @@ def test_marginals_that_are_not_measured_are_counted_and_not_built() -> None:
     schema = numbers(10, bins=4)
     workload = [Marginals(type="marginals", k=3)]
     asked = expand(workload, schema)
-    measured = by_forecast_error(Setting(schema, ADD_REMOVE, UNITS_PER_RHO, 1000, asked))
+    measured = as_asked(Setting(schema, ADD_REMOVE, UNITS_PER_RHO, 1000, asked))
     built = [order for order in range(1, 4) if "blocks" in vars(asked.below(order))]
     assert built == [max(len(block.attributes) for block in measured)]
 

@@ -24,8 +24,18 @@ _CONTRACT: dict[str, dict[str, Any]] = {
     },
     "pmw_pub, queries": {"name": "pmw_pub", "select": "queries", "per_round": 2, "rounds": 3},
     "pep_pub": {"name": "pep_pub"},
-    "relaxed projection": {"name": "relaxed_projection", "components": 50, "steps": 20},
-    "generative network": {"name": "generative_network", "components": 50, **SMALL_NETWORK},
+    "relaxed projection": {
+        "name": "relaxed_projection",
+        "components": 50,
+        "members": 2,
+        "steps": 20,
+    },
+    "generative network": {
+        "name": "generative_network",
+        "components": 50,
+        "members": 2,
+        **SMALL_NETWORK,
+    },
     "gem": {"name": "gem", "components": 50, **SMALL_NETWORK},
     "gem, as the paper": {
         "name": "gem",

@@ -219,13 +219,17 @@ def test_a_mechanism_that_cannot_answer_names_those_that_can(item: dict[str, Any
 TRIPLES = [{"type": "marginals", "k": 3}]
 
 
-@pytest.mark.parametrize(
-    ("rows", "order"), [(100, 1), (50_000, 2), (100_000_000, 3)], ids=["few", "some", "many"]
-)
-def test_the_more_rows_the_higher_the_order_that_is_measured(rows: int, order: int) -> None:
-    spec = release({"name": "relaxed_projection"}, workload=TRIPLES, expected_rows=rows)
-    planned = plan(spec, schema(13), PUBLIC_SIZE, UNITS_PER_RHO // 100)
-    assert {len(block.attributes) for block in planned.measured} == {1, order}
+@pytest.mark.parametrize("rho", [1e-4, 1e-2, 1.0])
+def test_what_is_asked_is_measured_at_any_budget(rho: float) -> None:
+    spec = release({"name": "relaxed_projection"}, workload=TRIPLES)
+    planned = plan(spec, schema(5), PUBLIC_SIZE, round(rho * UNITS_PER_RHO))
+    assert {len(block.attributes) for block in planned.measured} == {1, 3}
+
+
+def test_single_columns_alone_are_measured_where_pairs_are_lost_in_their_noise() -> None:
+    spec = release({"name": "relaxed_projection"}, workload=TRIPLES, expected_rows=100)
+    planned = plan(spec, schema(13), PUBLIC_SIZE, UNITS_PER_RHO // 10**6)
+    assert {len(block.attributes) for block in planned.measured} == {1}
 
 
 def test_rounds_choose_among_pairs_at_most() -> None:
@@ -239,27 +243,42 @@ def test_a_single_measurement_has_the_one_way_marginals_too() -> None:
     assert 1 in found and max(found) > 1
 
 
-def test_nothing_is_measured_that_takes_a_fit_too_long() -> None:
+def test_the_smallest_are_measured_and_pairs_in_place_of_the_rest() -> None:
     spec = release({"name": "relaxed_projection"}, workload=TRIPLES, expected_rows=10**12)
-    planned = check(spec, schema(6, values=40))
-    assert {len(block.attributes) for block in planned.measured} == {1, 2}
+    planned = check(spec, uneven([10, 900, 900, 20, 2]))
+    found = {block.attributes for block in planned.measured}
+    assert {names for names in found if len(names) == 1} == {(f"c{i}",) for i in range(5)}
+    # 400 and 18,000 cells fit; 162,000 and more do not, beside them. Pairs tell what they left out.
+    assert ("c0", "c3", "c4") in found and ("c0", "c1", "c4") in found
+    assert ("c0", "c1", "c2") not in found and ("c1", "c2") not in found
+    assert sum(block.size(uneven([10, 900, 900, 20, 2])) for block in planned.measured) < 510_000
 
 
-def test_a_genetic_search_measures_what_is_asked_unless_it_is_too_much() -> None:
-    spec = release({"name": "private_gsd"}, workload=TRIPLES, expected_rows=100)
+def test_one_wide_column_takes_nothing_from_the_others() -> None:
+    spec = release({"name": "generative_network"}, workload=[{"type": "marginals", "k": 2}])
+    found = measured(spec, uneven([3000, *[5] * 8]))
+    assert {names for names in found if len(names) == 2} >= {
+        (f"c{i}", f"c{j}") for i in range(1, 9) for j in range(i + 1, 9)
+    }
+    assert ("c0", "c1") in found
+
+
+def test_a_genetic_search_measures_what_is_asked() -> None:
+    spec = release({"name": "private_gsd"}, workload=TRIPLES)
     assert {len(names) for names in measured(spec, schema(4))} == {1, 3}
-    planned = check(spec, schema(6, values=40))
-    assert {len(block.attributes) for block in planned.measured} == {1, 2}
+
+
+def uneven(sizes: list[int]) -> Schema:
+    """Columns of given sizes."""
+    column = {"type": "integer", "lower": 0, "nullable": False, "bins": {"width": 1}}
+    columns = [{**column, "name": f"c{i}", "upper": n - 1} for i, n in enumerate(sizes)]
+    return Schema.model_validate({"columns": columns})
 
 
 def test_gem_plus_chooses_among_the_smallest_pairs() -> None:
-    spec = release({"name": "gem_plus"}, workload=TRIPLES, expected_rows=10)
+    spec = release({"name": "gem_plus"}, workload=TRIPLES)
     assert {len(names) for names in measured(spec, schema(5))} == {2}
-    sizes = [10, 900, 900, 20, 2]
-    column = {"type": "integer", "lower": 0, "nullable": False, "bins": {"width": 1}}
-    columns = [{**column, "name": f"c{i}", "upper": n - 1} for i, n in enumerate(sizes)]
-    uneven = Schema.model_validate({"columns": columns})
-    found = measured(spec, uneven)
+    found = measured(spec, uneven([10, 900, 900, 20, 2]))
     assert found[0] == ("c0", "c4")
     assert ("c0", "c2") in found and ("c1", "c2") not in found
     ones = release({"name": "gem_plus"}, workload=[{"type": "marginals", "k": 1}])
