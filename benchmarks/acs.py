@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.data import DataSet, find
+from benchmarks.data import DataSet, acs_columns, find, read
 from scrim.spec.schema import Schema
 from synth.table import Chunk, Table, read_csv
 
@@ -194,14 +194,21 @@ def schema_of(column_set: ColumnSet, *, bins: int | None = None) -> Schema:
 
 
 def category(name: str, declared: dict[str, Any]) -> dict[str, Any]:
-    """A column of codes, or of classes derived from another column."""
-    if name in DERIVED:
-        classes = DERIVED[name]
-        values = classes.names
-        nullable = classes.blank is None and declared[classes.source]["nullable"]
-    else:
-        values = [str(code) for code in declared[name]["codes"]]
-        nullable = declared[name]["nullable"]
+    """A column of codes, or of classes that are made of another one."""
+    if name not in DERIVED:
+        return _codes(name, declared[name])
+    classes = DERIVED[name]
+    nullable = classes.blank is None and declared[classes.source]["nullable"]
+    return _complete(name, classes.names, nullable=nullable)
+
+
+def _codes(name: str, declared: dict[str, Any]) -> dict[str, Any]:
+    """A column of the codes that are declared for it."""
+    values = [str(code) for code in declared["codes"]]
+    return _complete(name, values, nullable=declared["nullable"])
+
+
+def _complete(name: str, values: list[str], *, nullable: bool) -> dict[str, Any]:
     # The list is complete, so no category is added for values outside it.
     return {
         "name": name,
@@ -242,3 +249,20 @@ def encode(cells: pd.DataFrame, schema: Schema) -> list[Chunk]:
     }
     content = cells.assign(**derived)[names]
     return list(read_csv(BytesIO(content.to_csv(index=False).encode()), schema))
+
+
+WIDE_CODES = ("FOD1P", "INDP", "OCCP", "MIGSP")
+"""Columns of persons with 97 to 530 codes: field of degree, industry, occupation, last residence."""
+WIDE_NUMBERS = ("AGEP", "WKHP")
+"""Numbers that are not grouped: a bin for each age and each number of weekly hours."""
+
+
+def wide_persons(state: str) -> DataSet:
+    """The 28 columns of `acs_persons`, two of them with finer bins, and four with many codes."""
+    declared = declared_columns()["persons"]
+    columns = acs_columns()
+    for column in columns:
+        if column["name"] in WIDE_NUMBERS:
+            column["bins"] = {"width": 1}
+    schema = {"columns": [*columns, *(_codes(name, declared[name]) for name in WIDE_CODES)]}
+    return read(f"{FOLDER}/persons_{state}.csv.gz", Schema.model_validate(schema))

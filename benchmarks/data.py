@@ -112,6 +112,11 @@ class DataSet:
         chunks = [{c.name: chunk[c.name] for c in schema.columns} for chunk in self.table.chunks()]
         return DataSet(schema, Table(schema, chunks), self.rows)
 
+    def split(self, share: float, seed: int) -> tuple["DataSet", "DataSet"]:
+        """The rows at random in two parts; the second has about that share of them."""
+        is_second = np.random.default_rng(seed).random(self.rows) < share
+        return self.keep_rows(~is_second), self.keep_rows(is_second)
+
 
 def one_chunk(chunks: Sequence[Chunk]) -> Chunk:
     """All rows of some chunks in one chunk."""
@@ -167,14 +172,19 @@ def loans() -> DataSet:
 
 def acs_persons(state: str) -> DataSet:
     """Persons of one state in the ACS of 2024: 22 columns of codes and 6 of binned numbers."""
+    schema = Schema.model_validate({"columns": acs_columns()})
+    return read(f"acs-pums-2024/persons_{state}.csv.gz", schema)
+
+
+def acs_columns() -> list[dict[str, Any]]:
+    """The columns of `acs_persons`, as a schema declares them."""
     columns: list[dict[str, Any]] = [
         *({"name": name, **_categories(size)} for name, size in ACS_CODES.items()),
         *({"name": name, "type": "integer", **number} for name, number in ACS_NUMBERS.items()),
     ]
     for column in columns:
         column["nullable"] = column["name"] not in ACS_NEVER_BLANK
-    schema = Schema.model_validate({"columns": columns})
-    return read(f"acs-pums-2024/persons_{state}.csv.gz", schema)
+    return columns
 
 
 def _categories(size: int) -> dict[str, Any]:
