@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.comparison.job import CATALOGUE, count_truth, fingerprint, run_job
+from benchmarks.comparison.code import fingerprint
+from benchmarks.comparison.job import CATALOGUE, count_truth, run_job
 from benchmarks.comparison.outcomes import Found, Task, append, read_fields
 from benchmarks.comparison.problem import Comparison, Problem
 from scrim.spec.errors import SpecError
@@ -45,14 +46,18 @@ def run_grid(
     *,
     results: Path,
     again: bool = False,
+    same_code: bool = False,
     judge: Callable[[Any], Judge] = judge_rows,
     competitors: Collection[str] = CATALOGUE,
 ) -> None:
-    """Run every task without an outcome in the file; with `again`, all tasks."""
-    # Computed at the start: this is the code in memory, even if files are edited meanwhile.
+    """Run every task that the file has no outcome of; with `again`, all of them.
+
+    With `same_code`, outcomes of other states of the code do not count.
+    """
+    # Taken at the start, because that is the code in memory, whatever is edited meanwhile.
     code = fingerprint()
     for comparison in comparisons:
-        done = {} if again else read_fields(results)
+        done = {} if again else read_fields(results, code=code if same_code else None)
         tasks = [task for task in grid.tasks(comparison) if task not in done]
         known = keep_known((task.mechanism for task in tasks), competitors)
         left = [task for task in tasks if task.mechanism in known]

@@ -1,34 +1,25 @@
 """One release, and its errors against the truth. This is allowed for public data only."""
 
-import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-import synth
 from benchmarks.comparison.outcomes import Errors, Outcome
 from benchmarks.comparison.problem import Problem
-from scrim.spec.mechanism import MECHANISMS
+from scrim.spec.mechanism import CATALOGUE as NAMED
 from scrim.spec.population import Protection
-from scrim.spec.release import ReleaseSpec
+from scrim.spec.release import AskedRelease, ReleaseSpec
+from synth.planning.choice import resolve
 from synth.queries import QuerySet, compile_workload
 from synth.run import FinishedRelease, run
 from synth.table import Table
 
 REPLACE_ONE = Protection(relation="replace_one")
-CATALOGUE = {mechanism.catalogue_name(): mechanism for mechanism in MECHANISMS}
-
-
-def fingerprint() -> str:
-    """A hash of the algorithms' code: results of different versions should not be mixed."""
-    digest = hashlib.sha256()
-    for file in sorted(Path(synth.__path__[0]).rglob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:12]
+CATALOGUE = {mechanism.catalogue_name(): mechanism for mechanism in NAMED}
+"""Every mechanism by its name, and `auto`."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +36,69 @@ def count_truth(problem: Problem) -> Truth:
     return Truth(queries, queries.count(problem.private.table) / problem.private.rows)
 
 
+@dataclass(frozen=True)
+class TimedRelease:
+    """A finished release, the mechanism that made it, and how long the job took."""
+
+    mechanism: str
+    """The chosen one where `auto` was asked for."""
+    done: FinishedRelease
+    seconds: float
+    processor_seconds: float
+
+
 def release_of(
     problem: Problem, mechanism: str, parameters: Mapping[str, object], *, epsilon: float
 ) -> ReleaseSpec:
-    """A release of the whole workload by a mechanism, with as many rows as the private table."""
-    outputs = {"rows": problem.private.rows} if CATALOGUE[mechanism].releases_rows else {}
-    return ReleaseSpec.model_validate(
+    """All that is asked, by a mechanism with those parameters, and as many rows as there are.
+
+    `auto` is resolved as the service resolves it, before the job starts.
+    """
+    private, public, named = problem.private, problem.public, CATALOGUE[mechanism]
+    asked = AskedRelease.model_validate(
         {
             "workload": list(problem.workload),
             "mechanism": {"name": mechanism, **parameters},
             "budget": {"epsilon": epsilon},
-            "outputs": outputs,
-            "expected_rows": problem.private.rows,
+            "outputs": {"rows": private.rows} if named.releases_rows else {},
+            "expected_rows": private.rows,
         }
+    )
+    assisting = public.schema if public is not None and named.takes_public_data else None
+    units = asked.budget.units(delta_of(problem))
+    return resolve(asked, private.schema, REPLACE_ONE, units, public=assisting).release
+
+
+def delta_of(problem: Problem) -> float:
+    """One over the square of the number of rows."""
+    return 1 / problem.private.rows**2
+
+
+def run_release(
+    problem: Problem,
+    mechanism: str,
+    parameters: Mapping[str, object],
+    *,
+    epsilon: float,
+    seed: int,
+) -> TimedRelease:
+    """Carry out one release, and time the job."""
+    release = release_of(problem, mechanism, parameters, epsilon=epsilon)
+    public = problem.public if release.mechanism.needs_public_data else None
+    start, processor_start = time.perf_counter(), time.process_time()
+    done = run(
+        release,
+        problem.private.table,
+        protection=REPLACE_ONE,
+        delta=delta_of(problem),
+        public=None if public is None else public.table,
+        seed=seed,
+    )
+    return TimedRelease(
+        release.mechanism.name,
+        done,
+        seconds=time.perf_counter() - start,
+        processor_seconds=time.process_time() - processor_start,
     )
 
 
@@ -72,27 +113,19 @@ def run_job(
     code: str,
 ) -> Outcome:
     """Carry out one release and compare it with the truth."""
-    private, public = problem.private, problem.public
-    assisted = CATALOGUE[mechanism].needs_public_data
-    release = release_of(problem, mechanism, parameters, epsilon=epsilon)
-    start, processor_start = time.perf_counter(), time.process_time()
-    done = run(
-        release,
-        private.table,
-        protection=REPLACE_ONE,
-        delta=1 / private.rows**2,
-        public=public.table if public is not None and assisted else None,
-        seed=seed,
-    )
-    seconds = time.perf_counter() - start
-    processor_seconds = time.process_time() - processor_start
+    timed = run_release(problem, mechanism, parameters, epsilon=epsilon, seed=seed)
+    return outcome_of(timed, problem, truth, code=code)
+
+
+def outcome_of(timed: TimedRelease, problem: Problem, truth: Truth, *, code: str) -> Outcome:
+    """Compare a release with the truth."""
     return Outcome(
-        rows=private.rows,
+        rows=problem.private.rows,
         queries=truth.queries.size,
-        answers=_errors_of_answers(done, truth),
-        released_rows=_errors_of_rows(done, problem, truth),
-        seconds=seconds,
-        processor_seconds=processor_seconds,
+        answers=_errors_of_answers(timed.done, truth),
+        released_rows=_errors_of_rows(timed.done, problem, truth),
+        seconds=timed.seconds,
+        processor_seconds=timed.processor_seconds,
         code=code,
     )
 
@@ -111,4 +144,5 @@ def _errors_of_rows(done: FinishedRelease, problem: Problem, truth: Truth) -> Er
 
 def _errors(fractions: NDArray[np.float64], truth: Truth) -> Errors:
     error = np.abs(fractions - truth.fractions)
-    return Errors(max=float(error.max()), mean=float(error.mean()))
+    rms = float(np.sqrt(np.square(error).mean()))
+    return Errors(max=float(error.max()), mean=float(error.mean()), rms=rms)

@@ -23,6 +23,8 @@ class Errors:
 
     max: float
     mean: float
+    rms: float | None = None
+    """The root of the mean square; None in lines that were written without it."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +76,20 @@ def append(path: Path, task: Task, outcome: Found) -> None:
         file.write(json.dumps({"task": asdict(task), "outcome": asdict(outcome)}) + "\n")
 
 
-def read_fields(path: Path) -> dict[Task, dict[str, Any]]:
-    """Parse all lines; of two about the same task, keep the later."""
+def read_lines(path: Path) -> list[tuple[Task, dict[str, Any]]]:
+    """What each line says, in the order in which they were written."""
     lines = path.read_text().splitlines() if path.exists() else []
     parsed = [json.loads(line) for line in lines]
-    return {Task(**fields["task"]): fields["outcome"] for fields in parsed}
+    return [(Task(**fields["task"]), fields["outcome"]) for fields in parsed]
+
+
+def read_fields(path: Path, *, code: str | None = None) -> dict[Task, dict[str, Any]]:
+    """What the lines say, or those of one state of the code; of two about the same task, the later."""
+    return {
+        task: outcome
+        for task, outcome in read_lines(path)
+        if code is None or outcome["code"] == code
+    }
 
 
 def read(path: Path) -> Outcomes:

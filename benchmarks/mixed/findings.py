@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.comparison.job import fingerprint
+from benchmarks.comparison.code import fingerprint
 from benchmarks.comparison.tables import Figures
 
 Case = Mapping[str, Any]

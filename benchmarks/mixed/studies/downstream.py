@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-import numpy as np
-
 from benchmarks.acs import COLUMN_SETS, TREE_LEAVES, persons
 from benchmarks.comparison.grid import keep_known
 from benchmarks.comparison.job import REPLACE_ONE
@@ -80,15 +78,9 @@ def measure(
     measure_cases(findings, cases, lambda case: _measure(case, data), again=again)
 
 
-def split(data: DataSet, seed: int) -> tuple[DataSet, DataSet]:
-    """Rows for training and rows for testing."""
-    is_test = np.random.default_rng(seed).random(data.rows) < TEST_SHARE
-    return data.keep_rows(~is_test), data.keep_rows(is_test)
-
-
 def _measure(case: Case, data: DataSet) -> Found:
     """The F1 score of each label."""
-    private, test = split(data, case["run"])
+    private, test = data.split(TEST_SHARE, case["run"])
     if case["method"] == ALWAYS:
         return {
             name: f1_score(labels > -1, labels)
