@@ -13,8 +13,8 @@ export SCRIM_BENCHMARK_DATA := $(abspath $(DATA))
 UPLOAD_MIB ?= 2048
 ONLY_READS ?=
 
-# What `make bench-products`, `make bench-mixed` and `make bench-households` run; all sets, all epsilons
-# and as many runs as the papers have where nothing is named.
+# What `make bench-products`, `make bench-mixed`, `make bench-households` and `make bench-judge` run; all
+# sets, all epsilons and as many runs as the papers have where nothing is named.
 SETS ?=
 EPSILONS ?=
 RUNS ?=
@@ -37,7 +37,7 @@ SQUEEZES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-console bench-products bench-all bench-games bench-mixed bench-households revision dist clean
+.PHONY: help setup setup-bench setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-console bench-products bench-all bench-games bench-mixed bench-households bench-judge revision dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -62,6 +62,9 @@ setup-browser: setup ## what the tests of the console need: playwright, axe and 
 		echo 'No Chromium was found: install it (apt install chromium, brew install --cask chromium), or name' \
 			'one in SCRIM_CHROMIUM. Until then the tests of the console in a browser are skipped.'; \
 	fi
+
+setup-bench: setup ## what `make bench-judge` needs: scikit-learn
+	$(PIP) --editable ./scrim --editable '.[bench]'
 
 demo: setup ## upload an example table to an embedded stack and release it, into ./demo-output
 	$(BIN)/scrim demo --output demo-output
@@ -135,6 +138,11 @@ bench-mixed: setup ## errors and times with categories and numbers (SETS, EPSILO
 bench-households: setup ## errors and times with households and their people (SETS, EPSILONS, RUNS)
 	$(BIN)/python -m benchmarks.households run $(GRID)
 	$(BIN)/python -m benchmarks.households report
+
+bench-judge: setup-bench ## releases on tables that only judge, beside those of tuning (SETS, EPSILONS, RUNS); takes days
+	$(BIN)/python -m benchmarks.judge run $(GRID)
+	$(BIN)/python -m benchmarks.judge times
+	$(BIN)/python -m benchmarks.judge report
 
 revision: setup ## start a migration: make revision NAME=what_changes
 	$(BIN)/alembic revision --rev-id $$(printf '%04d' $$(($$(ls migrations/versions/*.py | wc -l) + 1))) -m "$(NAME)"
