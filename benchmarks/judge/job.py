@@ -82,6 +82,7 @@ def run_judged_job(
     columns = fractions_of(truth.columns, synthetic)
     return Judgement(
         **vars(outcome_of(timed, released, truth.asked, code=code)),
+        table_rows=released.private.rows + problem.test.rows,
         chosen=timed.mechanism,
         pairs=total_variation(truth.pairs, pairs, truth.true_pairs),
         rare_error=rare_category_error(columns, truth.true_columns, rows=released.private.rows),

@@ -13,6 +13,8 @@ from benchmarks.judge.measures import Variation
 class Judgement(Outcome):
     """The errors of a release, and what its rows are good for."""
 
+    table_rows: int
+    """Rows of the whole table, of which some are kept for testing."""
     chosen: str
     """The mechanism that ran, where `auto` chose it."""
     pairs: Variation
