@@ -274,7 +274,7 @@ def test_the_plain_loss_is_zero_for_the_rows_themselves(rows: pd.DataFrame) -> N
 
 def test_labels_are_learnt_from_rows(rows: pd.DataFrame) -> None:
     data = persons("ZZ", downstream.COLUMNS)
-    training, test = downstream.split(data, seed=0)
+    training, test = data.split(downstream.TEST_SHARE, 0)
     assert training.rows + test.rows == data.rows
     assert 0.1 < test.rows / data.rows < 0.3
     found = downstream.scores(training.table, test.table)
