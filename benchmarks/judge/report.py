@@ -64,7 +64,7 @@ def _state(judgements: Judgements, code: str | None, others: int) -> str:
     if code is None:
         return "Nothing was measured so far."
     commits = ", ".join(dict.fromkeys(each.commit for each in judgements.values()))
-    state = f"Measured at commit {commits} (fingerprint of the code: {code}), {len(judgements)} releases."
+    state = f"Measured at commit {commits} (fingerprint of the code: {code}). Releases: {len(judgements)}."
     left_out = f" {others} lines of other states of the code are left out." if others else ""
     print(f"\n{state}{left_out}")
     return state + left_out

@@ -26,7 +26,7 @@ class Verdict:
         if not self.cases:
             return f"{target} Not measured."
         if not self.missed:
-            return f"{target} **Met** in all {self.cases} cases."
+            return f"{target} **Met** in {self.cases} of {self.cases} cases."
         missed = "; ".join(self.missed)
         return f"{target} **Missed** in {len(self.missed)} of {self.cases} cases: {missed}."
 

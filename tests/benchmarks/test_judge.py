@@ -224,7 +224,7 @@ def test_targets_are_counted() -> None:
 def test_targets_that_are_met_or_not_measured_say_so() -> None:
     good = {Task("adult-reduced", "auto", 1.0, 0): judgement(1e-4, auc=0.9)}
     *_, auc, falls, _ = check_targets(collect_runs(good, TUNED))
-    assert str(auc).endswith("**Met** in all 1 cases.")
+    assert str(auc).endswith("**Met** in 1 of 1 cases.")
     assert str(falls).endswith("Not measured.")
     small = {task: replace(found, table_rows=20_000, auc=0.5) for task, found in good.items()}
     assert not [v for v in check_targets(collect_runs(small, TUNED)) if v.cases]
@@ -238,7 +238,7 @@ def test_the_report_keeps_tuning_and_judging_apart(
     write_report(found, tmp_path, code="new", others=3, times=figures_of_times(jobs))
     written = (tmp_path / "judge.md").read_text()
     printed = capsys.readouterr().out
-    assert "commit abc (fingerprint of the code: new), 10 releases. 3 lines of other" in written
+    assert "commit abc (fingerprint of the code: new). Releases: 10. 3 lines of other" in written
     tuned, judging = written.split("## Tables that only judge")
     assert "## Tables that rules were tuned on" in tuned
     assert "`--set adult-reduced`" in tuned and "`--set nltcs`" not in tuned
