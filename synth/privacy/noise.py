@@ -12,8 +12,14 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import opendp.prelude as dp
 from numpy.typing import NDArray
+
+# Not opendp.prelude: it imports scikit-learn and scipy.stats, which take longer than a small release.
+from opendp.domains import atom_domain, vector_domain
+from opendp.measurements import make_gaussian, make_noisy_max
+from opendp.measures import zero_concentrated_divergence
+from opendp.metrics import l2_distance, linf_distance
+from opendp.mod import enable_features
 
 from scrim.spec.budget import UNITS_PER_RHO
 
@@ -26,9 +32,9 @@ LN_2 = Fraction(Decimal(2).ln(Context(prec=60)))
 
 Counts = NDArray[np.int64]
 
-dp.enable_features("contrib")
-_VECTOR = dp.vector_domain(dp.atom_domain(T="i64"))
-_ZCDP = dp.zero_concentrated_divergence()
+enable_features("contrib")
+_VECTOR = vector_domain(atom_domain(T="i64"))
+_ZCDP = zero_concentrated_divergence()
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ def gaussian(l2_squared: int, *, budget: int) -> Sampler:
     sensitivity = math.nextafter(math.sqrt(l2_squared), math.inf)
 
     def at(sigma: float) -> Sampler:
-        measurement = dp.m.make_gaussian(_VECTOR, dp.l2_distance(T="f64"), sigma)
+        measurement = make_gaussian(_VECTOR, l2_distance(T="f64"), sigma)
         return Sampler(
             sigma, _units(measurement.map(sensitivity)), lambda c: _array(measurement(c))
         )
@@ -89,7 +95,7 @@ def gumbel_draws(linf: int, scale: float, draws: int) -> Sampler:
 def _exponential(linf: int, scale: float) -> tuple[Callable[[Counts, int], Counts], int]:
     """Independent draws of the exponential mechanism, and the price of one of them."""
     # Absolute errors are not monotone in the data, so the metric must not be monotone either.
-    measurement = dp.m.make_noisy_max(_VECTOR, dp.linf_distance(T="i64"), _ZCDP, scale)
+    measurement = make_noisy_max(_VECTOR, linf_distance(T="i64"), _ZCDP, scale)
 
     def draw(scores: Counts, draws: int) -> Counts:
         candidates, copied = copies(scores, scale)
