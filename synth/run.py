@@ -28,6 +28,7 @@ from synth.planning.plan import ReleasePlan, Split, plan, screen_of
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_blocks
 from synth.table import Chunk, Table, align
+from synth.threads import fitting_threads
 
 __all__ = ["FinishedRelease", "JobProgress", "Journal", "MemoryJournal", "Operation", "run"]
 
@@ -75,6 +76,7 @@ def run(
     public: Table | None = None,
     seed: int = 0,
     device: str = "auto",
+    threads: int | None = None,
     cache: Cache | None = None,
     check: Callable[[], None] = go_on,
 ) -> FinishedRelease:
@@ -82,9 +84,10 @@ def run(
 
     `public` is a public table with its own schema, for mechanisms that use one. `seed` determines the
     random choices after the noise (drawing rows); it does not affect the noise. `device` is the device on
-    which models are fitted. `cache` stores models of public data for later releases. `check` stops the
-    job by raising. Unlike `progress`, the number of its calls depends on the rows, so it must not log or
-    record anything.
+    which models are fitted. `threads` is the largest number of threads; small models use one
+    (synth/threads.py). `cache` stores models of public data for later releases. `check` stops the job by
+    raising. Unlike `progress`, the number of its calls depends on the rows, so it must not log or record
+    anything.
     """
     units = release.budget.units(delta)
     public_schema = None if public is None else public.schema
@@ -94,28 +97,30 @@ def run(
     vault = Vault(table, protection=protection, budget=units, journal=journal)
     queries = compile_blocks(planned.asked, table.schema)
     notes: dict[str, float] = {}
-    model, screened = _learn(
-        release,
-        table.schema,
-        vault,
-        planned,
-        queries,
-        progress,
-        public=aligned,
-        device=choose_device(device),
-        cache=cache,
-        check=check,
-        note=notes.update,
-    )
-    rows, certified = None, None
-    if release.synthetic_rows is not None:
-        rows = model.sample(release.synthetic_rows, seed)
-        if release.outputs.certify is not None:
-            certified = _certify(release, vault, planned.split, queries, model, rows)
+    with fitting_threads(planned.memory_bytes, limit=threads):
+        model, screened = _learn(
+            release,
+            table.schema,
+            vault,
+            planned,
+            queries,
+            progress,
+            public=aligned,
+            device=choose_device(device),
+            cache=cache,
+            check=check,
+            note=notes.update,
+        )
+        rows, certified = None, None
+        if release.synthetic_rows is not None:
+            rows = model.sample(release.synthetic_rows, seed)
+            if release.outputs.certify is not None:
+                certified = _certify(release, vault, planned.split, queries, model, rows)
+        answers = model.answer(release.workload) if release.outputs.answers else None
     vault.close()
     return FinishedRelease(
         rows=rows,
-        answers=model.answer(release.workload) if release.outputs.answers else None,
+        answers=answers,
         model=model,
         measurements=vault.measurements,
         certificate=_certificate(

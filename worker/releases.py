@@ -231,6 +231,7 @@ def _run(
         public=order.open_public(),
         seed=order.seed,
         device=device,
+        threads=attempt.context.settings.job_threads,
         cache=StoredCache(attempt.context.storage),
         check=reporter.check,
     )

@@ -14,8 +14,8 @@ KEY_BYTES = 32
 MEBIBYTE = 2**20
 
 
-def _cores() -> int:
-    # The cores available to this process; a container may have fewer than its machine.
+def usable_cores() -> int:
+    """The cores available to this process; a container may have fewer than its machine."""
     usable = getattr(os, "sched_getaffinity", None)
     return len(usable(0)) if usable else os.cpu_count() or 1
 
@@ -88,7 +88,7 @@ class Settings(BaseSettings):
     """Open connections from callers to one service process."""
     max_requests_per_key: Annotated[int, Field(ge=1)] = 100
     """Requests with one API key that one service process answers at the same time."""
-    processes: Annotated[int, Field(ge=1)] = Field(default_factory=_cores)
+    processes: Annotated[int, Field(ge=1)] = Field(default_factory=usable_cores)
     """Service processes on this machine; by default one per core."""
     rate_limit: Annotated[float, Field(gt=0)] = 50.0
     """Requests per second that one API key may make in the long run."""
@@ -103,6 +103,9 @@ class Settings(BaseSettings):
     worker_memory_bytes: Annotated[int, Field(gt=0)] | None = None
     """Memory that one job may use in addition to an idle worker's. A release that is expected to
     need more is refused; a job that does need more fails without affecting others. Unset: no limit."""
+    job_threads: Annotated[int, Field(ge=1)] | None = None
+    """Most threads of one job; small models use one. Unset: the cores divided by the processes of the
+    worker (`--concurrency`)."""
     job_seconds: Annotated[float, Field(ge=0)] = 86400.0
     """Time limit of one attempt at a release; 0: no limit."""
     retry_seconds: Annotated[float, Field(gt=0)] = 5.0
