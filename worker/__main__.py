@@ -7,14 +7,16 @@ import time
 from sqlalchemy.exc import OperationalError
 from structlog.typing import FilteringBoundLogger
 
-from service.data.config import Settings
+from service.data.config import Settings, usable_cores
 from service.data.crypto import WrongMasterKey
 from service.data.db import open_engine
 from service.data.logging import build_logger
 from service.data.master_key import check_master_key
 from service.data.task_queue import QUEUES
+from synth.threads import wait_passively
 from worker.app import open_app
 from worker.guarded import guarded
+from worker.warm import import_tasks
 
 RETRY_SECONDS = 1.0
 """Pause before connecting again to a database that does not answer."""
@@ -30,13 +32,16 @@ def main() -> None:
     )
     given = parser.parse_args()
     queues = QUEUES if given.queue == "all" else (given.queue,)
-    settings, log = Settings(), build_logger()
+    settings, log = settings_for(given.concurrency), build_logger()
     try:
         _refuse_wrong_master_key(settings, log)
     except WrongMasterKey as refusal:
         sys.exit(f"{type(refusal).__name__}: {refusal}")
+    # First of all torch's: OpenMP reads its variables when it is loaded.
+    wait_passively()
+    import_tasks(queues)
     # Before the pool's processes are forked: they share the pipe to the guard.
-    with guarded(queues, log) as guard, open_app(settings, log, guard) as app:
+    with guarded(queues, log) as guard, open_app(settings, log, guard, queues) as app:
         app.worker_main(
             [
                 "--quiet",
@@ -49,6 +54,14 @@ def main() -> None:
                 "--without-heartbeat",
             ]
         )
+
+
+def settings_for(concurrency: int) -> Settings:
+    """The settings, with the cores divided among this worker's processes unless they say otherwise."""
+    settings = Settings()
+    if settings.job_threads is not None:
+        return settings
+    return settings.model_copy(update={"job_threads": max(1, usable_cores() // concurrency)})
 
 
 def _refuse_wrong_master_key(settings: Settings, log: FilteringBoundLogger) -> None:

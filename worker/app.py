@@ -6,7 +6,7 @@ workers and their results, so a lost or repeated message does no harm.
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -15,20 +15,26 @@ from structlog.typing import FilteringBoundLogger
 
 from service.data.config import Settings
 from service.data.parent_death import die_with_parent
-from service.data.task_queue import JOBS
+from service.data.task_queue import FAST, JOBS
 from worker import logs
 from worker.guarded import Guarded
 from worker.tasks import WorkerResources, register_tasks
+from worker.warm import answer_once
 
 LONGEST_JOB_SECONDS = 7 * 24 * 3600
 """Redis delivers a message again after this time; the reaper acts much earlier."""
 ANSWER_SECONDS = 60
 """How long an answer is kept for the service that asked."""
+START_SECONDS = 60.0
+"""How long a new process of the pool may take until it is ready; Celery replaces slower ones."""
 
 
 @contextmanager
 def open_app(
-    settings: Settings, log: FilteringBoundLogger, guard: Guarded | None
+    settings: Settings,
+    log: FilteringBoundLogger,
+    guard: Guarded | None,
+    queues: Collection[str],
 ) -> Iterator[Celery]:
     """Build an application with its tasks; the processes that run them open the connections.
 
@@ -36,7 +42,7 @@ def open_app(
     """
     with closing(WorkerResources(settings, log, guard)) as station, _create_app(settings) as app:
         register_tasks(app, station)
-        _connect_signals(log)
+        _connect_signals(log, answers=FAST in queues)
         yield app
 
 
@@ -60,11 +66,12 @@ def _create_app(settings: Settings) -> Celery:
         # Write access to the broker must not allow remote control of the workers.
         worker_enable_remote_control=False,
         worker_redirect_stdouts=False,
+        worker_proc_alive_timeout=START_SECONDS,
     )
     return app
 
 
-def _connect_signals(log: FilteringBoundLogger) -> None:
+def _connect_signals(log: FilteringBoundLogger, *, answers: bool) -> None:
     main = os.getpid()
 
     def on_logging(**_: Any) -> None:
@@ -74,6 +81,9 @@ def _connect_signals(log: FilteringBoundLogger) -> None:
         # In a pool without processes, tasks run in the main process, which has no parent-death signal.
         if os.getpid() != main:
             die_with_parent(signal.SIGKILL, parent=main)
+        if answers:
+            # After the fork, and before the first question.
+            answer_once()
 
     def on_ready(**_: Any) -> None:
         log.info("worker_ready")

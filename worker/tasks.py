@@ -1,4 +1,4 @@
-"""The tasks, by the names that the service sends. Torch is imported only when a task runs."""
+"""The tasks, by the names that the service sends. Registering them does not import torch."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -236,7 +236,7 @@ def test_a_message_runs_the_next_release_and_not_the_one_it_names(
     give_a_turn(stack, dataset, ann)
     rang, small = stack.submit(dataset, key=ann), stack.submit(dataset, key=bob)
     before = set(active_apps())
-    with open_app(stack.context.settings, stack.context.log, guard) as app:
+    with open_app(stack.context.settings, stack.context.log, guard, [JOBS]) as app:
         app.tasks[RUN](str(rang))
     assert set(active_apps()) == before, "its connections are closed, and its task queue's"
     assert stack.release(rang)["state"] == "queued"
