@@ -68,18 +68,14 @@ def histogram_bytes(blocks: Iterable[Block], schema: Schema, *, copies: int) -> 
 
 
 def joint_table_bytes(components: int, blocks: Iterable[Block], schema: Schema) -> int:
-    """The tables whose products are a mixture's answers to larger marginals.
+    """The tables whose products are a mixture's answers to larger marginals, one after another.
 
     One- and two-way marginals are computed from the probabilities directly.
     """
     tables = [table for block in blocks for table in block.tables(schema) if len(table) > 2]
-    ordered = [sorted(table.items(), key=lambda axis: axis[1]) for table in tables]
-    leading = {tuple(axes[:-1]) for axes in ordered}
-    entries = components * sum(math.prod(size for _, size in axes) for axes in leading)
-    if entries > KEPT_TABLES * MAX_ENTRIES:
-        return SINGLE * RECOMPUTED_TABLES * MAX_ENTRIES
-    following = components * sum(axes[-1][1] for axes in ordered)
-    return SINGLE * (entries + following)
+    ordered = [sorted(table.values()) for table in tables]
+    largest = max((math.prod(sizes[:-1]) for sizes in ordered), default=0)
+    return SINGLE * RECOMPUTED_TABLES * min(MAX_ENTRIES, components * largest)
 
 
 def network_bytes(components: int, *, latent: int, hidden: Sequence[int], outputs: int) -> int:

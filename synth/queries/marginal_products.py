@@ -5,59 +5,66 @@ largest attribute are therefore one matrix product, and all pairs together are o
 permutation puts the cells into the order of the blocks, without indexing single queries.
 """
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import cast
+from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.utils.checkpoint import checkpoint
 
 from synth.domain import Domain
-from synth.planning.memory import KEPT_PLANS, KEPT_TABLES, MAX_ENTRIES
+from synth.planning.memory import KEPT_PLANS, MAX_ENTRIES
 from synth.queries.marginal_counter import TableShape
+from synth.queries.product_sums import JointSums, PairSums, Sums, all_sums
 from synth.queries.readable import Products
 
+PRODUCT_COST = 10_000
+COLUMN_COST = 150
+"""Costs of a separate matrix product beside its arithmetic, in operations for each component: fixed, and
+for each of its columns, which are copied. Measured with 1,000 components, for answers and gradient."""
 
-@dataclass(frozen=True)
-class MatrixProduct:
-    """One matrix product: a table of leading cells times the columns of the following attributes."""
-
-    leading: tuple[str, ...]
-    """Attributes whose joint cells are the rows; if stacked, attributes whose codes are the rows."""
-    following: tuple[str, ...]
-    stacked: bool = False
-
-    def rows(self, domain: Domain) -> int:
-        """Number of rows."""
-        sizes = [domain.size_of[name] for name in self.leading]
-        return sum(sizes) if self.stacked else math.prod(sizes)
-
-    def product(self, mixture: Products) -> torch.Tensor:
-        """The sum over the mixture's components."""
-        lead = mixture.columns if self.stacked else mixture.joint
-        return lead(self.leading).T @ mixture.columns(self.following)
+Followers = dict[tuple[str, ...], dict[str, None]]
+"""For the leading attributes of some marginals: their largest attributes."""
+Places = dict[tuple[str, ...], NDArray[np.int64]]
+"""The positions of a marginal's cells among all sums, with one axis for each of its attributes."""
 
 
 class MarginalProducts:
     """A plan for answering marginals on any mixture over a domain."""
 
     def __init__(self, blocks: Sequence[TableShape], domain: Domain) -> None:
-        self._matrices = _matrices_of(blocks, domain)
-        self._entries = sum(matrix.rows(domain) for matrix in self._matrices)
-        self._order = _order(blocks, self._matrices, domain)
+        self._names = _arrange(blocks, domain)
+        rows = _rows_of(self._names, domain)
+        followers = _followers(blocks, domain)
+        pairs = _all_pairs(followers, domain)
+        self._parts: list[Sums] = []
+        places: Places = {}
+        if pairs:
+            part = PairSums(_runs(sorted((rows[name] for name in pairs), key=_start)))
+            _place_pairs(part, pairs, rows, places)
+            self._parts.append(part)
+        for leading, last in followers.items():
+            following = sorted(last, key=lambda name: rows[name].start)
+            is_in_pairs = len(leading) == 1 or (not leading and pairs.issuperset(following))
+            if pairs and is_in_pairs:
+                continue
+            joint = JointSums(
+                tuple(rows[name] for name in leading), _runs([rows[name] for name in following])
+            )
+            first = sum(each.size for each in self._parts)
+            _place_joint(joint, leading, following, rows, places, first=first)
+            self._parts.append(joint)
+        self._order = _order(blocks, places, domain)
 
     def answers(self, mixture: Products) -> torch.Tensor:
         """All cells of all blocks, in their order."""
-        components = len(mixture.probabilities)
-        is_large = components * self._entries > KEPT_TABLES * MAX_ENTRIES
-        recompute = is_large and torch.is_grad_enabled()
-        matrices = [_sum_over_components(matrix, mixture, recompute) for matrix in self._matrices]
-        cells = torch.cat([matrix.flatten() for matrix in matrices]) / components
-        return cells.index_select(0, self._order.to(cells.device))
+        is_whole = self._names == mixture.domain.names
+        probabilities = mixture.probabilities if is_whole else mixture.columns(self._names)
+        if self._order.device != probabilities.device:
+            self._order = self._order.to(probabilities.device)
+        cells = all_sums(probabilities, self._parts, limit=MAX_ENTRIES)
+        return cells.index_select(0, self._order) / len(probabilities)
 
 
 @lru_cache(maxsize=KEPT_PLANS)
@@ -66,34 +73,41 @@ def products_of(blocks: tuple[TableShape, ...], domain: Domain) -> MarginalProdu
     return MarginalProducts(blocks, domain)
 
 
-def _matrices_of(blocks: Sequence[TableShape], domain: Domain) -> list[MatrixProduct]:
-    followers: dict[tuple[str, ...], dict[str, None]] = {}
+def _arrange(blocks: Sequence[TableShape], domain: Domain) -> tuple[str, ...]:
+    """The attributes of the blocks. Without larger blocks than pairs, a whole domain keeps its order.
+
+    Otherwise they are ordered by size, so that the attributes that follow others are often adjacent.
+    """
+    used = {name for block in blocks for name in block.attributes}
+    names = tuple(name for name in domain.names if name in used)
+    if max(len(block.attributes) for block in blocks) <= 2:
+        return names
+    return _by_size(names, domain)
+
+
+def _followers(blocks: Sequence[TableShape], domain: Domain) -> Followers:
+    followers: Followers = {}
     for block in blocks:
         *leading, last = _by_size(block.attributes, domain)
         followers.setdefault(tuple(leading), {})[last] = None
-    pairs = [
-        (leading[0], last)
-        for leading in followers
-        if len(leading) == 1
-        for last in followers[leading]
-    ]
-    stacked = _all_pairs(pairs, domain)
-    return [
-        *([stacked] if stacked else []),
-        *(
-            MatrixProduct(leading, tuple(last))
-            for leading, last in followers.items()
-            if not (stacked and len(leading) == 1)
-        ),
-    ]
+    return followers
 
 
-def _all_pairs(pairs: Sequence[tuple[str, str]], domain: Domain) -> MatrixProduct | None:
-    """P^T P over the attributes in pairs, if most of its upper half is needed."""
-    names = tuple(dict.fromkeys(name for pair in pairs for name in pair))
-    width = sum(domain.size_of[name] for name in names)
-    asked = sum(domain.size_of[a] * domain.size_of[b] for a, b in pairs)
-    return MatrixProduct(names, names, stacked=True) if asked > 0.3 * width**2 else None
+def _all_pairs(followers: Followers, domain: Domain) -> set[str]:
+    """The attributes in pairs, if P^T P costs less than separate products; otherwise none."""
+    pairs = {leading: last for leading, last in followers.items() if len(leading) == 1}
+    names = {name for leading, last in pairs.items() for name in (*leading, *last)}
+    # P^T P takes 1 and its gradient 2 operations for each entry; separate products take 2 and 4.
+    together = 3 * _width(names, domain) ** 2
+    separate = sum(
+        PRODUCT_COST + _width(last, domain) * (COLUMN_COST + 6 * domain.size_of[leading])
+        for (leading,), last in pairs.items()
+    )
+    return names if together < separate else set()
+
+
+def _width(names: Iterable[str], domain: Domain) -> int:
+    return sum(domain.size_of[name] for name in names)
 
 
 def _by_size(attributes: Sequence[str], domain: Domain) -> tuple[str, ...]:
@@ -101,53 +115,72 @@ def _by_size(attributes: Sequence[str], domain: Domain) -> tuple[str, ...]:
     return tuple(sorted(attributes, key=lambda name: (domain.size_of[name], name)))
 
 
-def _sum_over_components(matrix: MatrixProduct, mixture: Products, recompute: bool) -> torch.Tensor:
-    """A matrix product, in batches of components whose joint table fits in memory."""
-
-    def product(probabilities: torch.Tensor) -> torch.Tensor:
-        return matrix.product(mixture.with_components(mixture.domain, probabilities))
-
-    def batch(probabilities: torch.Tensor) -> torch.Tensor:
-        if recompute:
-            return cast(torch.Tensor, checkpoint(product, probabilities, use_reentrant=False))
-        return product(probabilities)
-
-    at_once = max(1, MAX_ENTRIES // matrix.rows(mixture.domain))
-    if len(mixture.probabilities) <= at_once and not recompute:
-        return matrix.product(mixture)
-    first, *rest = torch.split(mixture.probabilities, at_once)
-    total = batch(first)
-    for probabilities in rest:
-        total = total + batch(probabilities)
-    return total
+def _rows_of(names: Sequence[str], domain: Domain) -> dict[str, slice]:
+    """The codes of each attribute, when the attributes are side by side."""
+    edges = np.cumsum([0, *(domain.size_of[name] for name in names)]).tolist()
+    return {name: slice(a, b) for name, (a, b) in zip(names, pairwise(edges), strict=True)}
 
 
-def _order(
-    blocks: Sequence[TableShape], matrices: Sequence[MatrixProduct], domain: Domain
-) -> torch.Tensor:
-    """The positions of each block's cells among the cells of all matrices, one after another."""
-    cells_of: dict[tuple[str, ...], NDArray[np.int64]] = {}
-    offset = 0
-    for matrix in matrices:
-        columns = _slices(matrix.following, domain)
-        height, width = matrix.rows(domain), sum(domain.size_of[n] for n in matrix.following)
-        positions = offset + np.arange(height * width).reshape(height, width)
-        for last, column in columns.items():
-            if matrix.stacked:
-                for name, row in _slices(matrix.leading, domain).items():
-                    cells_of[name, last] = positions[row, column]
-            else:
-                cells_of[*matrix.leading, last] = positions[:, column]
-        offset += positions.size
+def _start(rows: slice) -> int:
+    return int(rows.start)
+
+
+def _runs(ordered: Sequence[slice]) -> tuple[slice, ...]:
+    """Adjacent slices joined."""
+    runs: list[slice] = []
+    for rows in ordered:
+        if runs and runs[-1].stop == rows.start:
+            runs[-1] = slice(runs[-1].start, rows.stop)
+        else:
+            runs.append(rows)
+    return tuple(runs)
+
+
+def _place_pairs(
+    part: PairSums, names: set[str], rows: Mapping[str, slice], places: Places
+) -> None:
+    """Note where the pairs of some attributes are, and the attributes alone."""
+    ordered = sorted(names, key=lambda name: rows[name].start)
+    widths = [rows[name].stop - rows[name].start for name in ordered]
+    codes = np.split(np.arange(part.width), np.cumsum(widths)[:-1])
+    # The position of each row's entry in column 0, which may be before its panel.
+    starts, first = np.empty(part.width, np.int64), 0
+    for a, b in pairwise(part.edges):
+        starts[a:b] = first - a + (part.width - a) * np.arange(b - a)
+        first += (b - a) * (part.width - a)
+    for i, name in enumerate(ordered):
+        places[(name,)] = first + codes[i]
+        for j in range(i + 1, len(ordered)):
+            cells = starts[codes[i]][:, None] + codes[j]
+            places[name, ordered[j]] = cells
+            places[ordered[j], name] = cells.T
+
+
+def _place_joint(
+    part: JointSums,
+    leading: tuple[str, ...],
+    following: Sequence[str],
+    rows: Mapping[str, slice],
+    places: Places,
+    *,
+    first: int,
+) -> None:
+    """Note where the marginals of a product are, whose sums begin at `first`."""
+    positions = first + np.arange(part.size).reshape(part.height, part.width)
+    shape = [each.stop - each.start for each in part.leading]
+    column = 0
+    for name in following:
+        width = rows[name].stop - rows[name].start
+        cells = positions[:, column : column + width]
+        places[*leading, name] = cells.reshape([*shape, width])
+        column += width
+
+
+def _order(blocks: Sequence[TableShape], places: Places, domain: Domain) -> torch.Tensor:
+    """Where each block's cells are among all sums."""
     ordered = []
     for block in blocks:
         by_size = _by_size(block.attributes, domain)
-        cells = cells_of[by_size].reshape([domain.size_of[name] for name in by_size])
-        ordered.append(cells.transpose([by_size.index(name) for name in block.attributes]).ravel())
+        axes = [by_size.index(name) for name in block.attributes]
+        ordered.append(places[by_size].transpose(axes).ravel())
     return torch.from_numpy(np.concatenate(ordered))
-
-
-def _slices(names: Sequence[str], domain: Domain) -> dict[str, slice]:
-    """The slice of each attribute's columns when all columns are side by side."""
-    edges = np.cumsum([0, *(domain.size_of[name] for name in names)])
-    return {name: slice(a, b) for name, a, b in zip(names, edges, edges[1:], strict=False)}
