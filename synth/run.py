@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from scrim.spec.budget import epsilon_of_units, rho_of_units
+from scrim.spec.budget import rho_of_units
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
@@ -24,7 +24,8 @@ from synth.mechanisms import run_mechanism
 from synth.mechanisms.base import Cache, Job
 from synth.mechanisms.screen import Screened, screen_public_data
 from synth.models.released import AnswerTable, ReleasedModel
-from synth.planning.plan import ReleasePlan, Split, plan, screen_of
+from synth.planning.accounting import FundedPlan, fund
+from synth.planning.plan import ReleasePlan, Split, screen_of
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_blocks
 from synth.table import Chunk, Table, align
@@ -73,6 +74,7 @@ def run(
     *,
     protection: Protection,
     delta: float,
+    units: int | None = None,
     public: Table | None = None,
     seed: int = 0,
     device: str = "auto",
@@ -82,19 +84,26 @@ def run(
 ) -> FinishedRelease:
     """Run a release, or resume it from its journal.
 
-    `public` is a public table with its own schema, for mechanisms that use one. `seed` determines the
+    `units` are those reserved for it; without them, it takes the most that its budget allows. `public`
+    is a public table with its own schema, for mechanisms that use one. `seed` determines the
     random choices after the noise (drawing rows); it does not affect the noise. `device` is the device on
     which models are fitted. `threads` is the largest number of threads; small models use one
     (synth/threads.py). `cache` stores models of public data for later releases. `check` stops the job by
     raising. Unlike `progress`, the number of its calls depends on the rows, so it must not log or record
     anything.
     """
-    units = release.budget.units(delta)
     public_schema = None if public is None else public.schema
-    planned = plan(release, table.schema, protection, units, public=public_schema)
+    funded = fund(release, table.schema, protection, delta, public=public_schema, units=units)
+    planned = funded.plan
     aligned = None if public is None else align(public, table.schema)
     journal = MemoryJournal() if journal is None else journal
-    vault = Vault(table, protection=protection, budget=units, journal=journal)
+    vault = Vault(
+        table,
+        protection=protection,
+        budget=funded.units,
+        journal=journal,
+        planned=funded.scales,
+    )
     queries = compile_blocks(planned.asked, table.schema)
     notes: dict[str, float] = {}
     with fitting_threads(planned.memory_bytes, limit=threads):
@@ -132,7 +141,7 @@ def run(
             certified,
             screened,
             notes,
-            reserved=units,
+            funded=funded,
         ),
     )
 
@@ -232,12 +241,12 @@ def _certificate(
     screened: Screened | None,
     notes: Mapping[str, float],
     *,
-    reserved: int,
+    funded: FundedPlan,
 ) -> dict[str, Any]:
     """The certificate in plain values: what was done, under which protection, and at what price.
 
-    The guarantee is that of the reserved amount, which the filter enforces (docs/privacy.md, 2.5).
-    The spent amount is stated beside it.
+    The guarantee is that of the reserved amount, which the filter enforces (docs/privacy.md, 2.5), or of
+    the planned noise (2.9). The spent amount is stated beside it.
     """
     operations = journal.operations()
     spent = sum(operation.price for operation in operations)
@@ -246,12 +255,13 @@ def _certificate(
     return {
         "software": f"scrim {version('scrim-server')}",
         "protection": protection.model_dump(mode="json", exclude_none=True),
-        "rho_reserved": rho_of_units(reserved),
-        "rho_units_reserved": reserved,
-        "epsilon_reserved": {f"{d:g}": epsilon_of_units(reserved, d) for d in deltas},
+        "accounting": funded.method(delta),
+        "rho_reserved": rho_of_units(funded.units),
+        "rho_units_reserved": funded.units,
+        "epsilon_reserved": {f"{d:g}": funded.epsilon(d) for d in deltas},
         "rho": rho_of_units(spent),
         "rho_units": spent,
-        "epsilon": {f"{d:g}": epsilon_of_units(spent, d) for d in deltas},
+        "epsilon": {f"{d:g}": funded.epsilon(d, spent) for d in deltas},
         "release": release.model_dump(mode="json", include=set(ReleaseSpec.model_fields)),
         "schema_sha256": hashlib.sha256(described).hexdigest(),
         "operations": [

@@ -45,6 +45,8 @@ class ReleaseJob:
     subject: Subject
     """Which of the dataset's rows are read, and how they are protected."""
     delta: float
+    units: int
+    """The reserved amount; `run` refuses it if it is not what the budget allows."""
     population_id: UUID
     population_name: str
     dataset_id: UUID
@@ -107,6 +109,7 @@ def load_order(context: Context, release_id: UUID) -> ReleaseJob:
         choice=None if release.choice is None else MechanismChoice.model_validate(release.choice),
         subject=subject_of(spec, schema_of(dataset), population.protection),
         delta=population.delta,
+        units=release.units,
         population_id=population.id,
         population_name=population.name,
         dataset_id=dataset.id,
@@ -163,7 +166,7 @@ def _require_reserved(
     found = (
         datasets.pinned_hash(dataset, public),
         canonical_sha256(spec),
-        spec.budget.units(population.delta),
+        release.units,
         population.id,
         dataset.population_id,
         (protection.unit, protection.relation, protection.max_rows_per_unit),

@@ -228,6 +228,7 @@ def _run(
         reporter,
         protection=order.subject.protection,
         delta=order.delta,
+        units=order.units,
         public=order.open_public(),
         seed=order.seed,
         device=device,

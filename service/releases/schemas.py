@@ -7,12 +7,13 @@ from uuid import UUID
 
 from pydantic import Field
 
-from scrim.spec.budget import epsilon_of_units, rho_of_units
+from scrim.spec.budget import rho_of_units
 from scrim.spec.choice import MechanismChoice
 from scrim.spec.two_level import LevelTable
 from service.data.ledger.records import LedgerAccount
 from service.data.releases import ShownRelease
 from service.data.views import View, day_of
+from synth.planning.accounting import Method
 from synth.planning.choice import Resolved
 from synth.planning.forecast import Forecast
 
@@ -142,7 +143,10 @@ class PreviewView(View):
     rho: float
     """The amount that the release would reserve."""
     epsilon: float
-    """The same amount as epsilon at the population's delta, rounded up."""
+    """The epsilon that the release would guarantee at the population's delta, rounded up."""
+    accounting: Method
+    """How this epsilon is computed: `exact_gaussian`, from the exact curve of a release of Gaussian noise
+    alone, or `zcdp`, converted from rho."""
     rho_left_after: float
     """What the population would have left; if negative, the release would be refused."""
     mechanism: dict[str, Any]
@@ -173,12 +177,13 @@ class PreviewView(View):
         warnings: Sequence[str] = (),
     ) -> "PreviewView":
         """Build the view from the plan, its forecast and the population's remaining budget."""
-        release, units = resolved.release, resolved.release.budget.units(delta)
+        release, units = resolved.release, resolved.funded.units
         left = account.left_units
         short = f"the population has {rho_of_units(left):g} rho left: this release would be refused"
         return cls(
             rho=rho_of_units(units),
-            epsilon=epsilon_of_units(units, delta),
+            epsilon=resolved.funded.epsilon(delta),
+            accounting=resolved.funded.method(delta),
             rho_left_after=rho_of_units(left - units),
             mechanism=release.mechanism.model_dump(mode="json", exclude_none=True),
             choice=resolved.choice,

@@ -18,6 +18,7 @@ from service.data.declared import schema_of
 from service.data.errors import DatasetNotReady, NotFound, QueueFull
 from service.data.ledger import repository as ledger
 from service.data.ledger.errors import BudgetExhausted
+from service.data.ledger.records import LedgerAccount
 from service.data.models import DatasetRow, PopulationRow, ReleaseRow
 from service.data.pagination import Page, Paging, page_of
 from service.data.releases import ShownRelease
@@ -44,8 +45,7 @@ class _Named:
 
 def preview(session: Session, body: ReleaseRequest, *, memory_bytes: int | None) -> PreviewView:
     """Forecast the cost of a release; uses neither data nor budget."""
-    named, resolved = _find_and_resolve(session, body, memory_bytes)
-    account = ledger.account(session, named.population.id)
+    named, account, resolved = _find_and_resolve(session, body, memory_bytes)
     late = [
         f"the {kind} is {dataset.state}: this release would be refused"
         for kind, dataset in _needed(named, dry_run=body.dry_run)
@@ -76,9 +76,8 @@ def create(
     release_id, is_known = claim_id(session, attempt, status=202)
     if is_known:
         return view_of(session, release_id)
-    named, resolved = _find_and_resolve(session, body, settings.worker_memory_bytes)
+    named, _, resolved = _find_and_resolve(session, body, settings.worker_memory_bytes)
     spec = resolved.release
-    units = body.budget.units(named.population.delta)
     _require_ready(named, dry_run=body.dry_run)
     _require_room(session, attempt.caller.key_id, settings, dry_run=body.dry_run)
     release = ReleaseRow(
@@ -90,7 +89,7 @@ def create(
         spec=spec.model_dump(mode="json", exclude_none=True),
         spec_hash=canonical_sha256(spec),
         choice=resolved.choice and resolved.choice.model_dump(mode="json", exclude_none=True),
-        units=units,
+        units=resolved.funded.units,
         published=body.publish,
         dry_run=body.dry_run,
         rang_at=datetime.now(UTC),
@@ -149,20 +148,22 @@ def _refuse_hidden(release: ReleaseRow | ShownRelease, caller: Caller) -> None:
 
 def _find_and_resolve(
     session: Session, body: ReleaseRequest, memory_bytes: int | None
-) -> tuple[_Named, Resolved]:
-    """The named datasets and the resolved request; public data only if the mechanism uses it."""
+) -> tuple[_Named, LedgerAccount, Resolved]:
+    """The named datasets, the account, and the resolved request; public data only if it is used."""
     named = _find_named(session, body)
+    account = ledger.account(session, named.population.id)
     resolved = resolve(
         body,
         named.subject.schema,
         named.subject.protection,
-        body.budget.units(named.population.delta),
+        named.population.delta,
         public=named.public_schema,
         memory_bytes=memory_bytes,
+        left=account.left_units,
     )
     if not resolved.release.mechanism.needs_public_data:
         named = replace(named, public_dataset=None, public_schema=None)
-    return named, resolved
+    return named, account, resolved
 
 
 def _find_named(session: Session, body: ReleaseRequest) -> _Named:

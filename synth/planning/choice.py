@@ -13,7 +13,8 @@ from scrim.spec.mechanism import Auto, MechanismSpec
 from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease, ReleaseSpec
 from scrim.spec.schema import Schema
-from synth.planning.plan import ReleasePlan, list_queries, plan, refuse_large_blocks
+from synth.planning.accounting import FundedPlan, fund
+from synth.planning.plan import ReleasePlan, list_queries, refuse_large_blocks
 from synth.planning.ranking import Candidate, rank
 from synth.planning.spending import Draws, OneShot, Setting
 
@@ -23,36 +24,43 @@ class Resolved:
     """A release with a named mechanism, and its plan."""
 
     release: ReleaseSpec
-    plan: ReleasePlan
+    funded: FundedPlan
     choice: MechanismChoice | None
     """Why this mechanism was chosen; None if the request named it."""
+
+    @property
+    def plan(self) -> ReleasePlan:
+        """How it spends its budget."""
+        return self.funded.plan
 
 
 def resolve(
     asked: AskedRelease,
     schema: Schema,
     protection: Protection,
-    units: int,
+    delta: float,
     *,
     public: Schema | None = None,
     memory_bytes: int | None = None,
+    left: int | None = None,
 ) -> Resolved:
     """Return the release as requested, or with the first mechanism of the ranking that can work.
 
-    `memory_bytes` is a worker's memory for a job. Raises SpecError if the named mechanism, or for `auto`
-    every mechanism, cannot work.
+    `memory_bytes` is a worker's memory for a job, `left` what the population has left. Raises SpecError
+    if the named mechanism, or for `auto` every mechanism, cannot work.
     """
     auto = asked.mechanism
     if not isinstance(auto, Auto):
         named = _by(auto, asked)
-        planned = plan(named, schema, protection, units, public=public)
-        _refuse_too_large(planned, memory_bytes)
-        return Resolved(named, planned, None)
+        funded = fund(named, schema, protection, delta, public=public, left=left)
+        _refuse_too_large(funded.plan, memory_bytes)
+        return Resolved(named, funded, None)
     queries = list_queries(asked, schema)
     # What no mechanism can answer is refused here, once, instead of once per mechanism.
     if queries.asked.unbinned is not None:
         raise SpecError(queries.asked.unbinned)
     refuse_large_blocks(schema, queries.asked)
+    units = asked.budget.units(delta)
     setting = Setting(schema, protection, units, asked.expected_rows, queries.asked)
     ranking = rank(setting, has_public_data=public is not None)
     refused: list[PassedOverMechanism] = []
@@ -62,21 +70,23 @@ def resolve(
         try:
             _refuse_known(candidate, asked)
             release = _by(mechanism.model_copy(update={"measure": auto.measure}), asked)
-            planned = plan(release, schema, protection, units, public=used, queries=queries)
-            _refuse_too_large(planned, memory_bytes)
+            funded = fund(
+                release, schema, protection, delta, public=used, queries=queries, left=left
+            )
+            _refuse_too_large(funded.plan, memory_bytes)
         except SpecError as error:
             refused.append(
                 PassedOverMechanism(mechanism=mechanism.catalogue_name(), reason=str(error))
             )
             continue
-        reasons = [candidate.reason, _in_words(planned, asked.expected_rows)]
+        reasons = [candidate.reason, _in_words(funded.plan, asked.expected_rows)]
         if used is not public:
             reasons.append(
                 "the public data is not used; see the reasons for each mechanism that needs it"
             )
         passed_over = [*refused, *_ranked_lower(ranking[position + 1 :])]
         choice = MechanismChoice(asked=auto, reasons=reasons, passed_over=passed_over)
-        return Resolved(release, planned, choice)
+        return Resolved(release, funded, choice)
     raise _nothing_works(refused)
 
 

@@ -18,9 +18,9 @@ CUT = 50.0
 """Terms are evaluated where their bound is above e^-CUT."""
 FIRST_LOBES = 0
 """Lobes beside the central one that are always evaluated."""
-TOLERANCE = 3e-4
+TOLERANCE = 1e-3
 """The sum is continued until what is left out is at most this part of it ..."""
-MAX_TERMS = 5_000
+MAX_TERMS = 1_000
 """... or until it has more terms than this."""
 _TAU = 2 * math.pi
 
@@ -57,9 +57,8 @@ def delta_at(moves: Sequence[Moved], epsilon: float) -> float:
     if epsilon <= 0 or any(moved.sigma**2 < MIN_VARIANCE for moved in classes):
         return 1.0
     rho, count = rho_of(classes), sum(moved.coordinates for moved in classes)
-    tilt = max((epsilon - rho) / (2 * rho), 0.1 / math.sqrt(rho))
+    tilt = _tilt_of(epsilon, rho)
     step = _TAU / period_of(epsilon, rho, tilt)
-    largest = max(classes, key=lambda moved: moved.rho)
     whole = sum(m.coordinates * _log_transform(complex(tilt), m).real for m in classes)
     height = math.exp(min(0.0, whole - tilt * epsilon))
 
@@ -70,7 +69,7 @@ def delta_at(moves: Sequence[Moved], epsilon: float) -> float:
         size = count + abs(z * (z + 1)) * rho + abs(z) * epsilon + 100
         return value.real, abs(value) * size * 2.0**-50
 
-    found, rest = _sum_terms(term, largest, step=step, height=height)
+    found, rest = _sum_terms(term, _slowest_to_repeat(classes), step=step, height=height)
     return min(1.0, (found + rest) * (1 + 2**-40))
 
 
@@ -78,16 +77,26 @@ def epsilon_at(moves: Sequence[Moved], delta: float, *, at_most: float) -> float
     """The smallest epsilon below `at_most` that the noise guarantees at `delta`; None if there is none."""
     if not any(moved.coordinates for moved in moves):
         return 0.0
-    if at_most <= 0 or delta_at(moves, at_most) > delta:
+    if at_most <= 0 or (bound := delta_at(moves, at_most)) > delta:
         return None
     low, high = 0.0, at_most
-    while high - low > 1e-6 * high:
-        middle = (low + high) / 2
-        if delta_at(moves, middle) <= delta:
-            high = middle
+    while high - low > 1e-5 * high:
+        # ln delta falls about as steeply as the tilt: a step of Newton's method, or half the interval.
+        slope = _tilt_of(high, rho_of(moves))
+        guess = high - math.log(delta / bound) / slope if bound > 0 else low
+        guess += 2e-6 * high
+        middle = guess if low < guess < high * (1 - 4e-6) else (low + high) / 2
+        found = delta_at(moves, middle)
+        if found <= delta:
+            high, bound = middle, found
         else:
             low = middle
     return high
+
+
+def _tilt_of(epsilon: float, rho: float) -> float:
+    """The tilt that moves the mean loss to epsilon; every positive value gives a bound."""
+    return max((epsilon - rho) / (2 * rho), 0.1 / math.sqrt(rho))
 
 
 def period_of(epsilon: float, rho: float, tilt: float) -> float:
@@ -105,32 +114,41 @@ def _merge(moves: Sequence[Moved]) -> list[Moved]:
     return [Moved(sigma, shift, count) for (sigma, shift), count in together.items() if count]
 
 
+def _slowest_to_repeat(classes: Sequence[Moved]) -> Moved:
+    """The class that bounds what the sum leaves out; every class gives a bound."""
+    share = min(rho_of(classes) / 100, max(moved.rho for moved in classes))
+    large = [moved for moved in classes if moved.rho >= share]
+    return max(large, key=lambda moved: moved.spacing**2 * math.sqrt(moved.rho))
+
+
 def _log_transform(z: complex, moved: Moved) -> complex:
     """ln E[e^(z L)] of one coordinate.
 
     e^(z (z+1) rho) Theta(z a) / Theta(0), with each term of Theta relative to the largest one: for
     z = t + i w, term k has the size exp(-rho (w + k spacing)^2).
     """
-    rho, spacing = moved.shift**2 / (2 * moved.sigma**2), moved.spacing
+    rho, spacing = moved.shift**2 / (2 * moved.sigma**2), _TAU * moved.sigma**2 / moved.shift
     nearest = -round(z.imag / spacing)
     offset = z.imag + nearest * spacing
+    turned = _TAU * math.fmod(nearest * z.real * moved.shift, 1.0)
+    main = complex(
+        rho * (z.real * (z.real + 1) - offset**2), rho * (2 * z.real + 1) * z.imag + turned
+    )
+    if rho * spacing * (spacing - 2 * abs(offset)) > 60:  # no other term is larger than e^-60
+        return main
     theta = complex(1.0)
     for k in (-3, -2, -1, 1, 2, 3):
         size = -rho * k * spacing * (2 * offset + k * spacing)
-        if size > -60:
-            theta += cmath.exp(complex(size, _TAU * math.fmod(k * z.real * moved.shift, 1.0)))
-    turned = _TAU * math.fmod(nearest * z.real * moved.shift, 1.0)
+        theta += cmath.exp(complex(size, _TAU * math.fmod(k * z.real * moved.shift, 1.0)))
     at_zero = 1 + 2 * math.exp(-rho * spacing**2)
-    return complex(
-        rho * (z.real * (z.real + 1) - offset**2), rho * (2 * z.real + 1) * z.imag + turned
-    ) + cmath.log(theta / at_zero)
+    return main + cmath.log(theta / at_zero)
 
 
 def _sum_terms(
-    term: Callable[[float], tuple[float, float]], largest: Moved, *, step: float, height: float
+    term: Callable[[float], tuple[float, float]], bounding: Moved, *, step: float, height: float
 ) -> tuple[float, float]:
     """The sum over the first lobes, and a bound on its rounding error and on what it leaves out."""
-    decay, spacing = 0.36 * largest.rho, largest.spacing
+    decay, spacing = 0.36 * bounding.rho, bounding.spacing
     reach = math.sqrt(CUT / decay)
     area = math.sqrt(math.pi / decay) + step
     between = math.exp(-CUT) * (1 / reach + step / reach**2)

@@ -22,6 +22,7 @@ from opendp.metrics import l2_distance, linf_distance
 from opendp.mod import enable_features
 
 from scrim.spec.budget import UNITS_PER_RHO
+from synth.planning.scale import gaussian_scale
 
 FIXED_POINT = 2**20
 """Scores are integer multiples of 1/FIXED_POINT of a row, so that noise is added only to integers."""
@@ -48,18 +49,17 @@ class Sampler:
 
 @lru_cache
 def gaussian(l2_squared: int, *, budget: int) -> Sampler:
-    """Discrete Gaussian noise at the smallest scale that the budget allows: rho = D2^2 / (2 sigma^2)."""
+    """Discrete Gaussian noise at the scale that a plan computes: rho = D2^2 / (2 sigma^2)."""
     if l2_squared == 0:  # no unit can change the counts: they are public
         return Sampler(scale=0.0, price=0, release=lambda counts: counts)
     sensitivity = math.nextafter(math.sqrt(l2_squared), math.inf)
 
-    def at(sigma: float) -> Sampler:
-        measurement = make_gaussian(_VECTOR, l2_distance(T="f64"), sigma)
-        return Sampler(
-            sigma, _units(measurement.map(sensitivity)), lambda c: _array(measurement(c))
-        )
-
-    return _cheapest(at, math.sqrt(l2_squared / (2 * _rho(budget))), budget)
+    sigma = gaussian_scale(l2_squared, budget)
+    measurement = dp.m.make_gaussian(_VECTOR, dp.l2_distance(T="f64"), sigma)
+    sampler = Sampler(sigma, _units(measurement.map(sensitivity)), lambda c: _array(measurement(c)))
+    # The exact curve of a release is that of the planned scale (docs/privacy.md, section 2.9).
+    assert sampler.price <= budget, "OpenDP's price and ours differ by more than rounding"
+    return sampler
 
 
 @lru_cache

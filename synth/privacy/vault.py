@@ -6,7 +6,7 @@ otherwise it is priced, charged, computed, committed, and only then returned.
 
 import hashlib
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Literal
 
@@ -34,13 +34,22 @@ class Vault:
     """Holds the rows of one job and releases only what was paid for and committed."""
 
     def __init__(
-        self, table: Table, *, protection: Protection, budget: int, journal: Journal
+        self,
+        table: Table,
+        *,
+        protection: Protection,
+        budget: int,
+        journal: Journal,
+        planned: Counter[tuple[str, float]] | None = None,
     ) -> None:
         self.protection = protection
         self._table = table
         self._journal = journal
         self._recorded = deque(journal.operations())
-        self._accountant = Accountant(budget, spent=sum(o.price for o in self._recorded))
+        spent = sum(operation.price for operation in self._recorded)
+        self._accountant = Accountant(budget, spent=spent, planned=planned)
+        for operation in self._recorded:
+            self._follow_plan(operation.kind, operation.scale, operation.price)
         self._true_counts: dict[QueryBlock, Counts] = {}
         self.used = 0
         self.measurements: list[Measurement] = []
@@ -216,12 +225,17 @@ class Vault:
                     f"the journal holds {done.kind} {done.asked}, not {kind} {asked}"
                 )
         else:
+            self._follow_plan(kind, sampler.scale, sampler.price)
             self._accountant.charge(sampler.price)
             outcome = sampler.release(true_values())
             done = Operation(kind, asked, sampler.scale, sampler.price, outcome)
             self._journal.commit(done)
         self.used += done.price
         return done
+
+    def _follow_plan(self, kind: str, scale: float, price: int) -> None:
+        if price:  # what no unit can change is public, in every plan
+            self._accountant.follow_plan(kind, scale)
 
     def _true_row_count(self) -> Counts:
         chunks = self._table.chunks()

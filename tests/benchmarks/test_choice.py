@@ -76,8 +76,7 @@ def chosen(name: str, epsilon: float, *, public: bool) -> str:
             "expected_rows": rows,
         }
     )
-    units = asked.budget.units(1 / rows**2)
-    found = resolve(asked, schema, REPLACE_ONE, units, public=schema if public else None)
+    found = resolve(asked, schema, REPLACE_ONE, 1 / rows**2, public=schema if public else None)
     return found.release.mechanism.name
 
 

@@ -12,7 +12,6 @@ from scrim.comparison import ComparedShare, contains, read_answers, read_rows, t
 from scrim.demo import COMPARED_SHARES, UNPLANNED, release_body
 from scrim.example import EXAMPLE_COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions, write_example
 from scrim.records import Answer
-from scrim.spec.budget import UNITS_PER_RHO
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseRequest
 from scrim.spec.schema import CategoricalColumn, Schema
@@ -65,7 +64,7 @@ class TestExample:
     def test_the_release_is_one_that_works(self) -> None:
         schema = Schema.model_validate(SCHEMA)
         body = ReleaseRequest.model_validate(release_body("d1"))
-        resolve(body, schema, Protection(), UNITS_PER_RHO)
+        resolve(body, schema, Protection(), 1e-9)
         assert {name for question in QUESTIONS for name in question} == set(EXAMPLE_COLUMNS)
         assert math.prod(column.size for column in schema.attributes) < MOST_CELLS
 

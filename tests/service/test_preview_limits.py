@@ -47,7 +47,7 @@ def numbers(count: int, *, bins: int = 32) -> Schema:
 def ask(schema: Schema, *items: dict[str, Any], mechanism: str = "auto") -> None:
     """What a preview computes."""
     body = {"workload": list(items), "mechanism": {"name": mechanism}, "budget": {"rho": 1.0}}
-    resolved = resolve(AskedRelease.model_validate(body), schema, ADD_REMOVE, UNITS_PER_RHO)
+    resolved = resolve(AskedRelease.model_validate(body), schema, ADD_REMOVE, 1e-9)
     found = forecast(resolved, Subject("rows", schema, ADD_REMOVE))
     PreviewView.of(resolved, found, ACCOUNT, delta=1e-9)
 

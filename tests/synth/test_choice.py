@@ -24,11 +24,10 @@ def test_what_is_chosen_runs_and_is_resumed_without_the_rows() -> None:
             "outputs": {"rows": 50},
         }
     )
-    units = asked.budget.units(1e-9)
     journal = MemoryJournal()
     done = [
         run(
-            resolve(asked, SCHEMA, ADD_REMOVE, units, public=SCHEMA).release,
+            resolve(asked, SCHEMA, ADD_REMOVE, 1e-9, public=SCHEMA).release,
             table,
             journal,
             protection=ADD_REMOVE,

@@ -36,7 +36,7 @@ def ask(schema: Schema = SMALL, **given: Any) -> Resolved:
             **given,
         }
     )
-    return resolve(release, schema, protection, release.budget.units(1e-9), **options)
+    return resolve(release, schema, protection, 1e-9, **options)
 
 
 def setting(schema: Schema) -> Setting:
