@@ -130,6 +130,10 @@ class Release(Record):
     progress: Progress
     rho_spent: float
     artifacts: list[Artifact]
+    epsilon: float | None = None
+    """The epsilon that it guarantees at the population's delta."""
+    accounting: str | None = None
+    """How this epsilon is computed: `exact_gaussian` or `zcdp`."""
     error: dict[str, Any] | None = None
     published: bool = False
     dataset_id: str | None = None
@@ -165,6 +169,8 @@ class Preview(Record):
     warnings: list[str]
     mechanism: dict[str, Any] = {}
     choice: Choice | None = None
+    accounting: str | None = None
+    """How epsilon is computed: `exact_gaussian` or `zcdp`."""
 
 
 class Answer(Record):

@@ -15,6 +15,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 ALGORITHM = "ed25519"
 PIECE_BYTES = 2**20
+_METHODS = {
+    "exact_gaussian": " by the exact curve of its Gaussian noise",
+    "zcdp": " by conversion from zCDP",
+}
+"""How epsilon was computed; certificates of older versions do not say."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +54,10 @@ class Report:
             delta = f"{content['population']['delta']:g}"
             promised = _amount(content["rho_reserved"], content["epsilon_reserved"][delta])
             spent = _amount(content["rho"], content["epsilon"][delta])
+            method = _METHODS.get(content.get("accounting"), "")
         except (KeyError, TypeError, ValueError):
             return None
-        return f"{promised} at delta {delta}, of which {spent} was spent"
+        return f"{promised} at delta {delta}{method}, of which {spent} was spent"
 
 
 class Unsound(ValueError):

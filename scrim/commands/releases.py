@@ -236,8 +236,17 @@ def _show_preview(found: Preview, *, as_json: bool) -> None:
         show_json(found)
         return
     show_table(
-        ["rho", "epsilon", "rho left after", "queries", "operations"],
-        [(found.rho, found.epsilon, found.rho_left_after, found.queries, found.operations)],
+        ["rho", "epsilon", "accounting", "rho left after", "queries", "operations"],
+        [
+            (
+                found.rho,
+                found.epsilon,
+                found.accounting,
+                found.rho_left_after,
+                found.queries,
+                found.operations,
+            )
+        ],
     )
     show_table(
         ["item", "queries", "noise (sigma, counts)", "expected error (counts)"],

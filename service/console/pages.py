@@ -85,6 +85,7 @@ def environment() -> Environment:
     made.filters |= {
         "amount": amount,
         "epsilon": epsilon,
+        "rounded_up": rounded_up,
         "moment": moment,
         "day": day,
         "size": size,
@@ -129,14 +130,18 @@ def fixed(value: float) -> str:
     return f"{value:,.6f}" if value == 0 or value >= 1e-6 else f"{value:.1e}"
 
 
-def epsilon(rho: float, delta: float) -> str:
-    """Convert rho to epsilon at `delta`, rounded up."""
+def epsilon(rho: float, delta: float, at_most: float = math.inf) -> str:
+    """Convert rho to epsilon at `delta`, rounded up; `at_most` is what a release guarantees anyway."""
     units = max(0, round(rho * UNITS_PER_RHO))
-    exact = epsilon_of_units(units, delta)
-    if exact == 0:
+    return rounded_up(min(at_most, epsilon_of_units(units, delta)))
+
+
+def rounded_up(value: float) -> str:
+    """Format a number with three significant digits, rounded up."""
+    if value == 0:
         return "0"
-    digit = 10 ** (math.floor(math.log10(exact)) - 2)
-    return amount(math.ceil(exact / digit - 1e-9) * digit)
+    digit = 10 ** (math.floor(math.log10(value)) - 2)
+    return amount(math.ceil(value / digit - 1e-9) * digit)
 
 
 def marked(text: str) -> Markup:

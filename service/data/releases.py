@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.orm import Session
 
 from service.data.errors import NotFound
-from service.data.models import ArtifactRow, KeyRow, ReleaseEvent, ReleaseRow
+from service.data.models import ArtifactRow, KeyRow, PopulationRow, ReleaseEvent, ReleaseRow
 from service.data.pagination import Paging, newest_first
 
 _ADD_EVENT = text("""
@@ -59,6 +59,8 @@ class ShownRelease(NamedTuple):
     finished_at: datetime | None
     spent_units: int
     """0 for a dry run, which has no reservation."""
+    delta: float
+    """The population's delta."""
     artifacts: list[dict[str, Any]]
     """Name, size, hash in hex and media type, in the order of the names."""
 
@@ -68,6 +70,8 @@ def _select_shown() -> Select[Any]:
     release, artifact = ReleaseRow.__table__, ArtifactRow.__table__
     reservation = table("reservation", column("release_id"), column("spent_units"), schema="ledger")
     spent = select(reservation.c.spent_units).where(reservation.c.release_id == release.c.id)
+    population = PopulationRow.__table__
+    delta = select(population.c.delta).where(population.c.id == release.c.population_id)
     described = func.json_build_object(
         "name",
         artifact.c.name,
@@ -83,6 +87,7 @@ def _select_shown() -> Select[Any]:
     ).where(artifact.c.release_id == release.c.id)
     derived = {
         "spent_units": func.coalesce(spent.scalar_subquery(), 0),
+        "delta": delta.scalar_subquery(),
         "artifacts": func.coalesce(artifacts.scalar_subquery(), text("'[]'"), type_=JSON),
     }
     return select(

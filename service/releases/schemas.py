@@ -7,13 +7,13 @@ from uuid import UUID
 
 from pydantic import Field
 
-from scrim.spec.budget import rho_of_units
+from scrim.spec.budget import Budget, rho_of_units
 from scrim.spec.choice import MechanismChoice
 from scrim.spec.two_level import LevelTable
 from service.data.ledger.records import LedgerAccount
 from service.data.releases import ShownRelease
 from service.data.views import View, day_of
-from synth.planning.accounting import Method
+from synth.planning.accounting import Method, stated_epsilon
 from synth.planning.choice import Resolved
 from synth.planning.forecast import Forecast
 
@@ -67,6 +67,12 @@ class ReleaseView(View):
     """The most that it may spend."""
     rho_spent: float
     """What it has spent."""
+    epsilon: float
+    """The epsilon that it guarantees at the population's delta. If the budget was given as rho, the
+    certificate may state a smaller one."""
+    accounting: Method
+    """How this epsilon is computed: `exact_gaussian`, from the exact curve of a release of Gaussian noise
+    alone, or `zcdp`, converted from rho."""
     error: dict[str, Any] | None
     """Why it failed; null if it did not."""
     artifacts: list[ArtifactView]
@@ -106,6 +112,8 @@ class ReleaseView(View):
     @classmethod
     def of(cls, release: ShownRelease) -> "ReleaseView":
         """A release, for curators, who may see durations."""
+        budget = Budget.model_validate(release.spec["budget"])
+        epsilon, method = stated_epsilon(budget, release.units, release.delta)
         return cls.model_validate(
             {
                 **release._asdict(),
@@ -113,6 +121,8 @@ class ReleaseView(View):
                 "progress": {"done": release.progress_done, "total": release.progress_total},
                 "rho": rho_of_units(release.units),
                 "rho_spent": rho_of_units(release.spent_units),
+                "epsilon": epsilon,
+                "accounting": method,
             }
         )
 

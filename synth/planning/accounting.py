@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from scrim.spec.budget import MAX_RHO, UNITS_PER_RHO, epsilon_of_units
+from scrim.spec.budget import MAX_RHO, UNITS_PER_RHO, Budget, epsilon_of_units
 from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
@@ -85,6 +85,18 @@ class FundedPlan:
 @lru_cache
 def _exact_epsilon(moves: tuple[Moved, ...], delta: float, units: int) -> float | None:
     return epsilon_at(moves, delta, at_most=epsilon_of_units(units, delta))
+
+
+def stated_epsilon(budget: Budget, units: int, delta: float) -> tuple[float, Method]:
+    """The epsilon that a release with these reserved units guarantees, without its plan, and the method.
+
+    A plan gets more units than the conversion allows only if its exact curve guarantees the epsilon that
+    was asked for.
+    """
+    converted = epsilon_of_units(units, delta)
+    if budget.epsilon is not None and budget.epsilon < converted:
+        return budget.epsilon, "exact_gaussian"
+    return converted, "zcdp"
 
 
 def moves_of(

@@ -5,11 +5,21 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-from tests.mutants import ledger, mechanisms, noise, sensitivity, two_level, views, worker
+from tests.mutants import (
+    accounting,
+    ledger,
+    mechanisms,
+    noise,
+    sensitivity,
+    two_level,
+    views,
+    worker,
+)
 from tests.mutants.harness import Mutant, Unusable, Verdict, try_mutant, try_unchanged
 
 MUTANTS: tuple[Mutant, ...] = (
     *noise.MUTANTS,
+    *accounting.MUTANTS,
     *sensitivity.MUTANTS,
     *mechanisms.MUTANTS,
     *two_level.MUTANTS,

@@ -9,8 +9,8 @@ MUTANTS = (
     Mutant(
         "a certificate promises what was spent, not what was reserved",
         "synth/run.py",
-        "reserved=units,",
-        "reserved=vault.spent,",
+        "            funded=funded,\n",
+        "            funded=FundedPlan(vault.spent, planned, None),\n",
         ("tests/synth/test_run.py::test_the_certificate_says_what_was_done",),
     ),
     Mutant(

@@ -250,6 +250,19 @@ def test_an_operation_that_is_not_planned_is_refused_before_the_rows_are_read() 
         door(Counter({("measure", 2 * scale): 1}))
 
 
+@pytest.mark.random
+def test_a_mechanism_is_held_to_its_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if the budget in rho would allow what it asks for."""
+
+    def run_another(job: Any, spec: Any) -> None:
+        job.door.measure(job.candidates.blocks[0], budget=job.plan.measure[0] // 2)
+
+    monkeypatch.setattr("synth.run.run_mechanism", run_another)
+    table = coded_table(coded_schema(SMALL), random_rows(SMALL, 50, seed=1))
+    with pytest.raises(NotPlanned):
+        run(small_release(), table, protection=REPLACE_ONE, delta=DELTA)
+
+
 def test_shares_that_differ_are_classes_of_their_own() -> None:
     """A hundred scales in one release: the curve is still tight."""
     moves = tuple(Moved(70 + position, 1, 2) for position in range(91))

@@ -63,6 +63,7 @@ def made_release(schema: Schema, spec: ReleaseSpec, rows: int = 40) -> FinishedR
         measurements=measurements,
         certificate={
             "software": "scrim 0",
+            "accounting": "zcdp",
             "rho_units_reserved": 12 * 10**10,
             "epsilon_reserved": {"1e-06": 2.358, "1e-09": 2.988},
             "rho_units": 10**11,
