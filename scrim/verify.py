@@ -54,7 +54,7 @@ class Report:
             delta = f"{content['population']['delta']:g}"
             promised = _amount(content["rho_reserved"], content["epsilon_reserved"][delta])
             spent = _amount(content["rho"], content["epsilon"][delta])
-            method = _METHODS.get(content.get("accounting"), "")
+            method = _METHODS.get(str(content.get("accounting")), "")
         except (KeyError, TypeError, ValueError):
             return None
         return f"{promised} at delta {delta}{method}, of which {spent} was spent"

@@ -18,7 +18,7 @@ CUT = 50.0
 """Terms are evaluated where their bound is above e^-CUT."""
 FIRST_LOBES = 0
 """Lobes beside the central one that are always evaluated."""
-TOLERANCE = 1e-3
+LEFT_OUT = 1e-3
 """The sum is continued until what is left out is at most this part of it ..."""
 MAX_TERMS = 1_000
 """... or until it has more terms than this."""
@@ -167,6 +167,6 @@ def _sum_terms(
             n, terms = n + 1, terms + 1
         beyond = area * (1 / lobes if lobes else math.pi**2 / 2) / spacing**2
         rest = height / math.pi * (between + beyond)
-        if rest <= TOLERANCE * found or terms > MAX_TERMS:
+        if rest <= LEFT_OUT * found or terms > MAX_TERMS:
             return found, rest + error
         lobes = 2 * lobes or 1

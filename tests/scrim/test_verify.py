@@ -197,6 +197,16 @@ def test_a_signed_certificate_without_a_list_of_files(folder: Path, listed: Any)
     ("changes", "expected"),
     [
         ({}, "rho 0.12 (epsilon 2.988) at delta 1e-09, of which rho 0.1 (epsilon 2.501) was spent"),
+        (
+            {"accounting": "exact_gaussian"},
+            "rho 0.12 (epsilon 2.988) at delta 1e-09 by the exact curve of its Gaussian noise, of which "
+            "rho 0.1 (epsilon 2.501) was spent",
+        ),
+        (
+            {"accounting": "zcdp"},
+            "rho 0.12 (epsilon 2.988) at delta 1e-09 by conversion from zCDP, of which rho 0.1 "
+            "(epsilon 2.501) was spent",
+        ),
         ({"rho_reserved": None}, None),
         ({"epsilon_reserved": {"1e-06": 2.0}}, None),
         ({"population": None}, None),

@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from scrim.spec.budget import units_of_epsilon
 from scrim.verify import verify
 from service.data import progress
 from service.data.context import Context
@@ -89,6 +90,23 @@ def test_certificate(stack: Stack, population: UUID, dataset: UUID) -> None:
     assert certificate["csv_escaping"]["prefix"] == "'"
 
 
+def test_the_amount_of_an_exact_release_is_fixed_at_submission(stack: Stack, dataset: UUID) -> None:
+    release = stack.submit(
+        dataset,
+        mechanism={"name": "relaxed_projection", "components": 2},
+        budget={"epsilon": 0.5},
+        outputs=CERTIFIED,
+    )
+    run_release(stack.context, release)
+    certificate = json.loads(stack.artifact(release, "certificate.json"))["certificate"]
+    assert certificate["accounting"] == "exact_gaussian"
+    assert certificate["rho_units_reserved"] == stack.reservation(release).amount_units
+    assert certificate["rho_units_reserved"] > 1.05 * units_of_epsilon(0.5, 1e-9)
+    for stated in ("epsilon_reserved", "epsilon"):
+        assert 0.4995 < certificate[stated]["1e-09"] <= 0.5
+    assert "exact curve of this noise" in stack.artifact(release, "report.html").decode()
+
+
 def test_certificates_verify_offline(stack: Stack, dataset: UUID, tmp_path: Path) -> None:
     release = stack.submit(dataset)
     run_release(stack.context, release)
@@ -127,6 +145,7 @@ def test_what_was_spent_is_anchored_first(
     "change",
     [
         "UPDATE release SET spec = jsonb_set(spec, '{mechanism,rounds}', '2') WHERE id = :id",
+        "UPDATE release SET units = units - 1 WHERE id = :id",
         "UPDATE dataset SET content_hash = sha256('other')"
         " WHERE id = (SELECT dataset_id FROM release WHERE id = :id)",
         "UPDATE population SET max_rows_per_person = 1, unit = 'person'"

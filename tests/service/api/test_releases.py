@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import redis
 
-from scrim.spec.budget import epsilon_of_units
+from scrim.spec.budget import UNITS_PER_RHO, epsilon_of_units, units_of_epsilon
 from service.data import progress
 from service.data.ledger import repository as ledger
 from service.data.ledger.records import LedgerOperation
@@ -60,7 +60,9 @@ def test_preview(api: Api, protection: dict[str, Any], sensitivity: float) -> No
     )
     found = api.role("curator").post("/v1/releases/preview", json=body).json()
     assert found["rho"] == 0.1
-    assert found["epsilon"] == epsilon_of_units(10**11, 1e-9)
+    # By the exact curve of Gaussian noise, less than the conversion of rho gives.
+    assert found["accounting"] == "exact_gaussian"
+    assert 0.9 < found["epsilon"] / epsilon_of_units(10**11, 1e-9) < 0.97
     assert found["rho_left_after"] == pytest.approx(0.9)
     assert found["queries"] == (2 + 10) + 20
     counted = protection == {}
@@ -74,6 +76,30 @@ def test_preview(api: Api, protection: dict[str, Any], sensitivity: float) -> No
     assert [item["queries"] for item in found["items"]] == [12, 20]
     assert found["warnings"] == ["the dataset is awaiting_content: this release would be refused"]
     assert api.budget(population)["rho_reserved"] == 0
+
+
+def test_an_epsilon_buys_more_rho_without_selections(api: Api) -> None:
+    dataset = api.ready_dataset(api.population())
+    before = units_of_epsilon(0.5, 1e-9) / UNITS_PER_RHO
+    for mechanism, method in (("gaussian", "exact_gaussian"), ("mwem", "zcdp")):
+        body = release_body(dataset, mechanism={"name": mechanism}, budget={"epsilon": 0.5})
+        preview = api.role("curator").post("/v1/releases/preview", json=body).json()
+        created = api.create(body).json()
+        for found in (preview, created):
+            assert found["accounting"] == method
+            assert 0.499 < found["epsilon"] <= 0.5
+            assert (found["rho"] == before) == (method == "zcdp")
+        assert created["rho"] == preview["rho"] >= before
+
+
+def test_a_release_may_take_the_epsilon_of_the_whole_cap(api: Api) -> None:
+    population = api.population(cap={"epsilon": 1.0})
+    body = release_body(
+        api.ready_dataset(population), mechanism={"name": "gaussian"}, budget={"epsilon": 1.0}
+    )
+    created = api.create(body).json()
+    assert created["rho"] == api.budget(population)["rho_cap"]
+    assert api.budget(population)["rho_left"] == 0
 
 
 def test_preview_of_an_adaptive_mechanism(api: Api) -> None:

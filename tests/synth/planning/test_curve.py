@@ -80,7 +80,7 @@ def test_never_below_the_definition_and_close_to_it(moves: tuple[Moved, ...]) ->
 @pytest.mark.parametrize("lobes", [0, 1, 2])
 def test_what_is_cut_off_is_added(monkeypatch: pytest.MonkeyPatch, lobes: int) -> None:
     """However early the sum is cut."""
-    monkeypatch.setattr(curve, "TOLERANCE", 1e9)
+    monkeypatch.setattr(curve, "LEFT_OUT", 1e9)
     monkeypatch.setattr(curve, "FIRST_LOBES", lobes)
     for reach in (50.0, 6.0, 1.0):
         monkeypatch.setattr(curve, "CUT", reach)
