@@ -77,18 +77,13 @@ def epsilon_at(moves: Sequence[Moved], delta: float, *, at_most: float) -> float
     """The smallest epsilon below `at_most` that the noise guarantees at `delta`; None if there is none."""
     if not any(moved.coordinates for moved in moves):
         return 0.0
-    if at_most <= 0 or (bound := delta_at(moves, at_most)) > delta:
+    if at_most <= 0 or delta_at(moves, at_most) > delta:
         return None
     low, high = 0.0, at_most
     while high - low > 1e-5 * high:
-        # ln delta falls about as steeply as the tilt: a step of Newton's method, or half the interval.
-        slope = _tilt_of(high, rho_of(moves))
-        guess = high - math.log(delta / bound) / slope if bound > 0 else low
-        guess += 2e-6 * high
-        middle = guess if low < guess < high * (1 - 4e-6) else (low + high) / 2
-        found = delta_at(moves, middle)
-        if found <= delta:
-            high, bound = middle, found
+        middle = (low + high) / 2
+        if delta_at(moves, middle) <= delta:
+            high = middle
         else:
             low = middle
     return high

@@ -19,7 +19,7 @@ from synth.journal import Journal, JournalMismatch, Operation
 from synth.measurements import Measurement
 from synth.models.support import Support
 from synth.privacy import noise
-from synth.privacy.accountant import Accountant
+from synth.privacy.accountant import Accountant, NotPlanned
 from synth.privacy.mixture import GAP, best_mixture_error
 from synth.privacy.noise import FIXED_POINT
 from synth.queries import QueryBlock, QuerySet, Single
@@ -48,8 +48,11 @@ class Vault:
         self._recorded = deque(journal.operations())
         spent = sum(operation.price for operation in self._recorded)
         self._accountant = Accountant(budget, spent=spent, planned=planned)
-        for operation in self._recorded:
-            self._follow_plan(operation.kind, operation.scale, operation.price)
+        try:
+            for operation in self._recorded:
+                self._follow_plan(operation.kind, operation.scale, operation.price)
+        except NotPlanned as unknown:
+            raise JournalMismatch(f"the journal belongs to another plan: {unknown}") from None
         self._true_counts: dict[QueryBlock, Counts] = {}
         self.used = 0
         self.measurements: list[Measurement] = []

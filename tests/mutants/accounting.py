@@ -65,7 +65,7 @@ MUTANTS = (
         "synth/planning/curve.py",
         "        else:\n            low = middle\n    return high\n",
         "        else:\n            low = middle\n    return low\n",
-        (f"{CURVE}::test_epsilon_is_certified_and_below_the_conversion_of_zcdp",),
+        (f"{CURVE}::test_the_bound_holds_at_the_stated_epsilon",),
     ),
     Mutant(
         "exact curve: a plan is accepted without its own curve",

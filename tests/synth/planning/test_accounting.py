@@ -246,7 +246,7 @@ def test_an_operation_that_is_not_planned_is_refused_before_the_rows_are_read() 
     again.measure(block, budget=half)
     with pytest.raises(NotPlanned):
         again.measure(block, budget=half)
-    with pytest.raises((NotPlanned, JournalMismatch)):
+    with pytest.raises(JournalMismatch, match="another plan"):
         door(Counter({("measure", 2 * scale): 1}))
 
 

@@ -153,6 +153,15 @@ def test_a_smaller_move_costs_no_more(sigma: float, shift: int, count: int, far:
     assert delta_at((Moved(sigma, shift + 1, count),), epsilon) * slack >= at_most
 
 
+@pytest.mark.parametrize("delta", [1e-4, 1e-9, 1e-14])
+def test_the_bound_holds_at_the_stated_epsilon(delta: float) -> None:
+    for sigma in (2.0, 50.0):
+        moves = (Moved(sigma, 1, 20),)
+        found = epsilon_at(moves, delta, at_most=100.0)
+        assert found is not None
+        assert delta * 0.99 < delta_at(moves, found) <= delta
+
+
 @settings(max_examples=40)
 @given(st.floats(-5, 1), st.sampled_from([1, 2, 30, 182]), st.floats(-15, -5))
 def test_epsilon_is_certified_and_below_the_conversion_of_zcdp(
