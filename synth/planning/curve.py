@@ -22,6 +22,8 @@ LEFT_OUT = 1e-3
 """The sum is continued until what is left out is at most this part of it ..."""
 MAX_TERMS = 1_000
 """... or until it has more terms than this."""
+UNDERFLOW = 1e-300
+"""More than all terms that are too small for a float."""
 _TAU = 2 * math.pi
 
 
@@ -60,17 +62,17 @@ def delta_at(moves: Sequence[Moved], epsilon: float) -> float:
     tilt = _tilt_of(epsilon, rho)
     step = _TAU / period_of(epsilon, rho, tilt)
     whole = sum(m.coordinates * _log_transform(complex(tilt), m).real for m in classes)
-    height = math.exp(min(0.0, whole - tilt * epsilon))
+    height = math.exp(whole - tilt * epsilon)
 
     def term(w: float) -> tuple[float, float]:
         z = complex(tilt, w)
         exponent = sum(m.coordinates * _log_transform(z, m) for m in classes) - z * epsilon
         value = cmath.exp(exponent) / (z * (z + 1))
-        size = count + abs(z * (z + 1)) * rho + abs(z) * epsilon + 100
-        return value.real, abs(value) * size * 2.0**-50
+        size = count + len(classes) * (abs(z * (z + 1)) * rho + abs(z) * epsilon) + 100
+        return value.real, abs(value) * size * 2.0**-48
 
     found, rest = _sum_terms(term, _slowest_to_repeat(classes), step=step, height=height)
-    return min(1.0, (found + rest) * (1 + 2**-40))
+    return min(1.0, (found + rest) * (1 + 2**-40) + UNDERFLOW)
 
 
 def epsilon_at(moves: Sequence[Moved], delta: float, *, at_most: float) -> float | None:
@@ -90,8 +92,12 @@ def epsilon_at(moves: Sequence[Moved], delta: float, *, at_most: float) -> float
 
 
 def _tilt_of(epsilon: float, rho: float) -> float:
-    """The tilt that moves the mean loss to epsilon; every positive value gives a bound."""
-    return max((epsilon - rho) / (2 * rho), 0.1 / math.sqrt(rho))
+    """The tilt that moves the mean loss to epsilon; every positive value gives a bound.
+
+    A multiple of 2^-20, so that its products with shifts, which are phases, are exact.
+    """
+    wanted = max((epsilon - rho) / (2 * rho), 0.1 / math.sqrt(rho))
+    return max(1, round(wanted * 2**20)) / 2**20
 
 
 def period_of(epsilon: float, rho: float, tilt: float) -> float:
@@ -148,7 +154,7 @@ def _sum_terms(
     area = math.sqrt(math.pi / decay) + step
     between = math.exp(-CUT) * (1 / reach + step / reach**2)
     first, error = term(0.0)
-    found, error = step / _TAU * first, step / _TAU * error
+    values, error = [step / _TAU * first], step / _TAU * error
     n, lobes, terms = 1, FIRST_LOBES, 0
     while True:
         while n * step <= (lobes + 0.5) * spacing:
@@ -157,9 +163,10 @@ def _sum_terms(
                 n = max(n + 1, math.ceil((centre + spacing - reach) / step))
                 continue
             value, rounding = term(n * step)
-            found += step / math.pi * value
+            values.append(step / math.pi * value)
             error += step / math.pi * rounding
             n, terms = n + 1, terms + 1
+        found = math.fsum(values)
         beyond = area * (1 / lobes if lobes else math.pi**2 / 2) / spacing**2
         rest = height / math.pi * (between + beyond)
         if rest <= LEFT_OUT * found or terms > MAX_TERMS:
