@@ -6,8 +6,9 @@ queries that need them.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
+from string import ascii_letters
 
 import torch
 
@@ -40,7 +41,9 @@ class Elimination:
         self._separators = separators
         self._limit = max(ELIMINATED_ENTRIES, *(table.numel() for table in tables))
         self._messages: dict[tuple[int, int, frozenset[str]], Table] = {}
+        self._sums: dict[tuple[int, Attributes], torch.Tensor] = {}
         self._remembered = 0
+        self._entries: dict[tuple[int, int | None, frozenset[str]], int] = {}
 
     @classmethod
     def of(cls, beliefs: Beliefs) -> "Elimination":
@@ -61,12 +64,15 @@ class Elimination:
 
     def _entries_on_the_way(self, clique: int, towards: int | None, query: frozenset[str]) -> int:
         """The total size of all messages if this clique is the root."""
-        entries = 0
-        for neighbour, beyond in self._beyond(clique, towards, query):
-            _, separator = self._separator(clique, neighbour)
-            entries += separator.numel() * math.prod(self._sizes[name] for name in beyond)
-            entries += self._entries_on_the_way(neighbour, clique, beyond)
-        return entries
+        key = clique, towards, query
+        if key not in self._entries:
+            entries = 0
+            for neighbour, beyond in self._beyond(clique, towards, query):
+                _, separator = self._separator(clique, neighbour)
+                entries += separator.numel() * self._cells(beyond)
+                entries += self._entries_on_the_way(neighbour, clique, beyond)
+            self._entries[key] = entries
+        return self._entries[key]
 
     def _beyond(
         self, clique: int, towards: int | None, query: frozenset[str]
@@ -87,8 +93,7 @@ class Elimination:
         tree = self._tree
 
         def narrow(attributes: Attributes, table: torch.Tensor) -> torch.Tensor:
-            has = name in attributes
-            return table.narrow(attributes.index(name), code, 1) if has else table
+            return _narrow((attributes, table), name, code, 1)[1]
 
         return Elimination(
             tree,
@@ -109,15 +114,52 @@ class Elimination:
         kept = set() if towards is None else set(self._separator(clique, towards)[0])
         wanted = kept | query
         needed = wanted.union(*(names for names, _ in messages))
-        table = (
-            tuple(name for name in attributes if name in needed),
-            sum_to(self._tables[clique], attributes, needed),
-        )
+        table = self._summed(clique, tuple(name for name in attributes if name in needed))
+        if towards is not None and self._cells(wanted) > self._limit:
+            raise TableTooLarge
         messages.sort(key=lambda message: message[1].numel())
-        for i, message in enumerate(messages):
-            later = wanted.union(*(names for names, _ in messages[i + 1 :]))
-            table = self._multiply(table, message, later)
-        return table
+        return self._combine(table, messages, wanted)
+
+    def _summed(self, clique: int, names: Attributes) -> Table:
+        """The table of some attributes of a clique."""
+        key = clique, names
+        if key in self._sums:
+            return names, self._sums[key]
+        table = sum_to(self._tables[clique], self._tree.cliques[clique], names)
+        if self._keep(table):
+            self._sums[key] = table
+        return names, table
+
+    def _keep(self, table: torch.Tensor) -> bool:
+        """Whether there is room to store a table. The first ones stay: most queries share them."""
+        if self._remembered + table.numel() > self._limit:
+            return False
+        self._remembered += table.numel()
+        return True
+
+    def _combine(self, table: Table, messages: Sequence[Table], wanted: Collection[str]) -> Table:
+        """Multiply a table by messages, and keep what is wanted; a large product, part by part."""
+        if not messages:
+            return table
+        first, *rest = messages
+        later = set(wanted).union(*(names for names, _ in rest))
+        sizes = _sizes_of(table) | _sizes_of(first)
+        kept = {name: size for name, size in sizes.items() if name in later}
+        widest = max((name for name in kept if name in wanted), key=sizes.__getitem__, default="")
+        cells = math.prod(kept.values())
+        if cells <= self._limit or sizes.get(widest, 1) == 1:
+            return self._combine(self._multiply(table, first, later), rest, wanted)
+        length = max(1, sizes[widest] * self._limit // cells)
+        parts = [
+            self._combine(
+                _narrow(table, widest, start, length),
+                [_narrow(message, widest, start, length) for message in messages],
+                wanted,
+            )
+            for start in range(0, sizes[widest], length)
+        ]
+        names = parts[0][0]
+        return names, torch.cat([values for _, values in parts], dim=names.index(widest))
 
     def _message(self, clique: int, towards: int, query: frozenset[str]) -> Table:
         key = clique, towards, query
@@ -128,28 +170,20 @@ class Elimination:
         axes = [size if name in kept else 1 for name, size in zip(names, table.shape, strict=True)]
         in_order = [kept.index(name) for name in names if name in kept]
         message = names, table / shares.permute(in_order).reshape(axes).clamp_min(SMALLEST_PRODUCT)
-        # The first entries stay: they cover single attributes, which most queries share.
-        if self._remembered + table.numel() <= self._limit:
-            self._remembered += table.numel()
+        if self._keep(table):
             self._messages[key] = message
         return message
 
     def _multiply(self, table: Table, message: Table, wanted: Collection[str]) -> Table:
         """Multiply two tables and sum over the attributes that are no longer needed."""
         (names, left), (others, right) = table, message
-        union = dict.fromkeys((*names, *others))
-        result = tuple(name for name in union if name in wanted)
-        if math.prod(self._sizes[name] for name in result) > self._limit:
-            raise TableTooLarge
-        label = {name: i for i, name in enumerate(union)}
-        product = torch.einsum(
-            left,
-            [label[name] for name in names],
-            right,
-            [label[name] for name in others],
-            [label[name] for name in result],
-        )
-        return result, product
+        label = dict(zip(dict.fromkeys((*names, *others)), ascii_letters, strict=False))
+        result = tuple(name for name in label if name in wanted)
+        one, other, both = ("".join(map(label.__getitem__, n)) for n in (names, others, result))
+        return result, torch.einsum(f"{one},{other}->{both}", left, right)
+
+    def _cells(self, attributes: Iterable[str]) -> int:
+        return math.prod(self._sizes[name] for name in attributes)
 
     def _separator(self, one: int, other: int) -> Table:
         child = max(one, other)
@@ -182,3 +216,16 @@ class Elimination:
             above = [found[parent, other] for other in self._neighbours[parent] if other != child]
             found[child, parent] = frozenset(cliques[parent]).union(*above)
         return found
+
+
+def _narrow(table: Table, name: str, start: int, length: int) -> Table:
+    """The part of a table with some codes of an attribute; the whole table if it lacks the attribute."""
+    names, values = table
+    if name not in names:
+        return table
+    axis = names.index(name)
+    return names, values.narrow(axis, start, min(length, values.shape[axis] - start))
+
+
+def _sizes_of(table: Table) -> dict[str, int]:
+    return dict(zip(table[0], table[1].shape, strict=True))
