@@ -9,12 +9,15 @@ Book: Koller, Friedman (2009), Probabilistic Graphical Models, section 9.4.3.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from operator import mul
 
 Attributes = tuple[str, ...]
+
+MAX_PRODUCTS = 2**17
+"""Number of products of sizes that are stored."""
 
 
 def triangulate(sets: Iterable[Collection[str]], sizes: Mapping[str, int]) -> list[Attributes]:
@@ -62,11 +65,11 @@ def _by_each_rule(
     sets: Iterable[Collection[str]], sizes: Mapping[str, int]
 ) -> Iterator[Iterator[Attributes]]:
     names, weights = tuple(sizes), tuple(sizes.values())
-    graph = _neighbours(sets, sizes)
+    graph, products = _neighbours(sets, sizes), _products_of(weights)
 
     def cells(node: int, neighbours: list[int]) -> int:
         """Cells of the table created by eliminating a node."""
-        return weights[node] * math.prod(weights[i] for i in _members(neighbours[node]))
+        return weights[node] * products[neighbours[node]]
 
     def added_cells(node: int, neighbours: list[int]) -> int:
         """Twice the cells of the pairs of neighbours that eliminating a node connects."""
@@ -135,6 +138,28 @@ def _eliminate(graph: list[int], cost: Callable[[int, list[int]], int]) -> Itera
         for other in _members(neighbours):
             touched |= graph[other]
         stale = {other for other in _members(touched) if other in left}
+
+
+class _Products(dict[int, int]):
+    """The product of some numbers, for each set of their positions, given as the bits of an integer."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self._numbers = numbers
+        self[0] = 1
+
+    def __missing__(self, positions: int) -> int:
+        if len(self) > MAX_PRODUCTS:
+            self.clear()
+            self[0] = 1
+        rest = positions & (positions - 1)
+        found = self[rest] * self._numbers[(positions ^ rest).bit_length() - 1]
+        self[positions] = found
+        return found
+
+
+@lru_cache(maxsize=4)
+def _products_of(numbers: tuple[int, ...]) -> _Products:
+    return _Products(numbers)
 
 
 @lru_cache(maxsize=2**14)
