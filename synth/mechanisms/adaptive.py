@@ -9,7 +9,7 @@ are never selected.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -86,10 +86,10 @@ def adaptive_measurements(
         measurements += newest
         learner.update(measurements, newest)
         if isinstance(plan, AnnealedRounds):
-            change = job.estimated_rows * np.abs(learner.answer(candidates) - answers)
-            of_chosen = np.add.reduceat(change, candidates.candidates(among))[chosen]
+            before = dict(zip(candidates.blocks, candidates.split(answers), strict=True))
+            change = job.estimated_rows * _change(learner, newest, before)
             noise = [total_noise(m.sigma, m.query.size, noise_power) for m in newest]
-            schedule.note(learnt=of_chosen.sum() > sum(noise))
+            schedule.note(learnt=change > sum(noise))
         finished += 1
     job.progress(finished, finished)
 
@@ -98,6 +98,22 @@ def _open(job: Job[Rounds]) -> list[Measurement]:
     """Read the public counts and, if they have a budget, measure the single-column distributions."""
     first = compile_blocks((*job.plan.public, *job.plan.opened), job.schema)
     return [job.door.measure(block, budget=job.plan.opening) for block in first.blocks]
+
+
+def _change(
+    learner: Learner,
+    newest: Sequence[Measurement],
+    before: Mapping[QueryBlock, NDArray[np.float64]],
+) -> float:
+    """Sum of the absolute changes of the learner's answers to the newest measurements' queries."""
+    chosen = QuerySet(dict.fromkeys(measurement.block for measurement in newest))
+    after = dict(zip(chosen.blocks, chosen.split(learner.answer(chosen)), strict=True))
+    total = 0.0
+    for measurement in newest:
+        change = np.abs(after[measurement.block] - before[measurement.block])
+        query = measurement.query
+        total += float(change[query.index] if isinstance(query, Single) else change.sum())
+    return total
 
 
 def _without_public(job: Job[Rounds]) -> QuerySet:
