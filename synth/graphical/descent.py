@@ -5,16 +5,20 @@ curvature is the function's own diagonal instead of a multiple of the identity.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 
-MEMORY = 20
+MEMORY = 40
 """Number of past steps that are stored."""
 DECREASE = 1e-4
 """Smallest accepted decrease, as a share of the decrease that the slope predicts (Armijo condition)."""
 SHORTEST = 2.0**-30
+
+
+Step = tuple[torch.Tensor, torch.Tensor]
+"""How far a step moved the place, and how that changed the gradient."""
 
 
 @dataclass(frozen=True)
@@ -34,37 +38,45 @@ def minimise(
     *,
     is_close: Callable[[Point], bool],
     steps: int,
-) -> Point:
-    """Take steps until the point is close enough to the minimum, or the steps are used up."""
+    past: Iterable[Step] = (),
+) -> tuple[Point, Sequence[Step]]:
+    """Take steps until the point is close enough to the minimum, or the steps are used up.
+
+    `past` are the last steps on a similar function: they are a first estimate of the curvature. Returns
+    the point and the last steps.
+    """
     point = evaluate(start)
-    pairs: deque[tuple[torch.Tensor, torch.Tensor]] = deque(maxlen=MEMORY)
+    known: deque[Step] = deque(past, maxlen=MEMORY)
     for _ in range(steps):
         if is_close(point):
             break
-        following = _step(evaluate, point, _direction(point, pairs))
+        following = _step(evaluate, point, _direction(point, known))
         if following is None:
-            break
+            if not known:
+                break
+            known.clear()  # The estimate was wrong: start again with the diagonal.
+            continue
         moved, turned = following.place - point.place, following.gradient - point.gradient
         if moved @ turned > 0:
-            pairs.append((moved, turned))
+            known.append((moved, turned))
         point = following
-    return point
+    return point, known
 
 
-def _direction(point: Point, pairs: deque[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
+def _direction(point: Point, known: Sequence[Step]) -> torch.Tensor:
     """The two-loop recursion: the gradient times an estimate of the inverse Hessian."""
     direction = -point.gradient
     along = []
-    for moved, turned in reversed(pairs):
+    for moved, turned in reversed(known):
         share = (moved @ direction) / (moved @ turned)
         direction = direction - share * turned
         along.append(share)
     scale = 1.0
-    if pairs:
-        moved, turned = pairs[-1]
+    if known:
+        moved, turned = known[-1]
         scale = float((moved @ turned) / (turned @ (turned / point.diagonal)))
     direction = scale * direction / point.diagonal
-    for (moved, turned), share in zip(pairs, reversed(along), strict=True):
+    for (moved, turned), share in zip(known, reversed(along), strict=True):
         direction = direction + (share - (turned @ direction) / (moved @ turned)) * moved
     return direction
 

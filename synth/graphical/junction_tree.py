@@ -6,15 +6,39 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
+import torch
+
 from synth.domain import Domain
 from synth.planning.triangulation import Attributes, triangulate
 
 
 @dataclass(frozen=True)
-class JunctionTree:
-    """Cliques, each after its parent. Attributes are in the domain's order everywhere.
+class Place:
+    """The position of a table in a tree."""
 
-    Parts of the model without common attributes are connected by empty separators.
+    clique: int | None
+    """The smallest clique that contains all of the table's attributes, or None."""
+    names: Attributes
+    """The attributes in the tree's order."""
+    axes: tuple[int, ...]
+    """The table's axes in that order."""
+
+    def to_tree(self, table: torch.Tensor) -> torch.Tensor:
+        """The table with its axes in the tree's order."""
+        return table.permute(self.axes)
+
+    def from_tree(self, table: torch.Tensor) -> torch.Tensor:
+        """A table of the tree with its axes in their own order."""
+        return table.permute([self.axes.index(axis) for axis in range(len(self.axes))])
+
+
+@dataclass(frozen=True)
+class JunctionTree:
+    """Cliques, each after its parent.
+
+    Attributes of cliques and separators are in the order of their sizes, the largest last: adding and
+    summing tables is fastest if the axes that vary fastest are long. Parts of the model without common
+    attributes are connected by empty separators.
     """
 
     domain: Domain
@@ -25,7 +49,11 @@ class JunctionTree:
     @classmethod
     def of(cls, sets: Iterable[Collection[str]], domain: Domain) -> Self:
         """The tree of a small triangulated graph that contains every set and every attribute."""
-        cliques = triangulate(sets, domain.size_of)
+        rank = _ranks(domain)
+        cliques = [
+            tuple(sorted(clique, key=rank.__getitem__))
+            for clique in triangulate(sets, domain.size_of)
+        ]
         # The root is the largest table, so that it is never the argument of another one.
         largest = max(range(len(cliques)), key=lambda i: domain.project(cliques[i]).cells)
         ordered, parents = [cliques.pop(largest)], []
@@ -62,8 +90,29 @@ class JunctionTree:
             for clique, parent in zip(self.cliques[1:], self.parents, strict=True)
         )
 
-    def holder(self, attributes: Collection[str]) -> int | None:
-        """The smallest clique that contains all of the attributes, or None."""
-        wanted = set(attributes)
-        holding = [i for i, clique in enumerate(self.cliques) if wanted <= set(clique)]
-        return min(holding, key=lambda i: math.prod(self.shape(self.cliques[i])), default=None)
+    def place(self, attributes: Attributes) -> Place:
+        """The position of a table of some attributes."""
+        if attributes not in self._places:
+            wanted = set(attributes)
+            holding = [i for i, clique in enumerate(self.cliques) if wanted <= set(clique)]
+            clique = min(
+                holding, key=lambda i: math.prod(self.shape(self.cliques[i])), default=None
+            )
+            ordered = sorted(attributes, key=self._rank.__getitem__)
+            axes = tuple(attributes.index(name) for name in ordered)
+            self._places[attributes] = Place(clique, tuple(ordered), axes)
+        return self._places[attributes]
+
+    @cached_property
+    def _places(self) -> dict[Attributes, Place]:
+        return {}
+
+    @cached_property
+    def _rank(self) -> dict[str, int]:
+        return _ranks(self.domain)
+
+
+def _ranks(domain: Domain) -> dict[str, int]:
+    """The position of each attribute in the order of sizes."""
+    by_size = sorted(domain.names, key=domain.size_of.__getitem__)
+    return {name: position for position, name in enumerate(by_size)}

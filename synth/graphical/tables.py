@@ -12,9 +12,16 @@ from synth.planning.triangulation import Attributes
 
 
 def spread(
-    tables: Mapping[Attributes, torch.Tensor], attributes: Attributes, shape: Sequence[int]
+    tables: Mapping[Attributes, torch.Tensor],
+    attributes: Attributes,
+    shape: Sequence[int],
+    *,
+    into: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Add the tables, each repeated along the attributes that it lacks."""
+    """Add the tables, each repeated along the attributes that it lacks.
+
+    The result can be expanded to `shape`. If it already has that shape, it may be stored in `into`.
+    """
     axis = _lacking(tables, attributes, shape)
     if axis is None:
         return tables[attributes] if tables else torch.zeros((), dtype=torch.float64)
@@ -22,7 +29,11 @@ def spread(
     without = {names: table for names, table in tables.items() if name not in names}
     having = {names: table for names, table in tables.items() if name in names}
     below = spread(without, *_drop(attributes, shape, axis)).unsqueeze(axis)
-    return spread(having, attributes, shape) + below if having else below
+    if not having:
+        return below
+    above = spread(having, attributes, shape, into=into)
+    is_whole = torch.broadcast_shapes(above.shape, below.shape) == tuple(shape)
+    return torch.add(above, below, out=into if is_whole else None)
 
 
 def gather(

@@ -38,4 +38,4 @@ def run(job: Job[Rounds], spec: Aim) -> GraphicalModel:
         return learner.with_room(candidates, max_cells=max_cells)
 
     adaptive_measurements(job, spec, learner, admit=admit)
-    return learner.model
+    return learner.finish()

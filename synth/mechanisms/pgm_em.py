@@ -26,4 +26,4 @@ def run(job: Job[Rounds], spec: PgmEm) -> GraphicalModel:
         return learner.with_room(candidates, max_cells=spec.max_cells)
 
     adaptive_measurements(job, spec, learner, admit=admit, noise_power=SMOOTHED)
-    return learner.model
+    return learner.finish()

@@ -46,7 +46,7 @@ class GraphicalModel:
         """The cross table of each set, without attributes the model lacks, in the domain's order."""
         wanted = [self.domain.project(attributes).names for attributes in sets]
         tree = self.beliefs.tree
-        held = [attributes for attributes in wanted if tree.holder(attributes) is not None]
+        held = [attributes for attributes in wanted if tree.place(attributes).clique is not None]
         inside = self.beliefs.inside(held)
         across = Elimination.of(self.beliefs)
         for attributes in wanted:

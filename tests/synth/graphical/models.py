@@ -50,6 +50,8 @@ def by_hand(domain: Domain, potentials: Mapping[Attributes, torch.Tensor]) -> to
 
 
 def summed(whole: torch.Tensor, domain: Domain, kept: Sequence[str]) -> torch.Tensor:
-    """The cross table of some attributes, in the domain's order."""
+    """The cross table of some attributes, in the order in which they are given."""
     others = [axis for axis, name in enumerate(domain.names) if name not in kept]
-    return whole.sum(others) if others else whole
+    table = whole.sum(others) if others else whole
+    remaining = domain.project(kept).names
+    return table.permute([remaining.index(name) for name in kept])

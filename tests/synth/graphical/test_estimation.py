@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from synth.domain import Domain
 from synth.graphical.descent import Point, minimise
-from synth.graphical.estimation import Evidence, entropy_weight, estimate
+from synth.graphical.estimation import NOTHING, Evidence, Fit, add, entropy_weight, estimate
 from synth.graphical.junction_tree import JunctionTree
 from synth.graphical.propagation import propagate
 from synth.planning.triangulation import Attributes
@@ -22,8 +22,9 @@ Fitted = dict[Attributes, torch.Tensor]
 def potentials_of(domain: Domain, evidence: list[Evidence], **options: Any) -> Fitted:
     """What is fitted, for each marginal that was measured."""
     tree = JunctionTree.of([each.attributes for each in evidence], domain)
-    settings: dict[str, Any] = {"start": {}, "steps": 2000, "close": 1e-7} | options
-    return estimate(tree, evidence, **settings)
+    settings: dict[str, Any] = {"steps": 2000, "close": 1e-7} | options
+    fitted = estimate(tree, evidence, **settings)
+    return add(settings.get("base", {}), fitted.potentials)
 
 
 def fit(domain: Domain, evidence: list[Evidence], **options: Any) -> Fitted:
@@ -85,9 +86,46 @@ def test_the_start_does_not_decide_where_it_ends(
         each.attributes: torch.randn(each.values.shape, generator=chance, dtype=torch.float64)
         for each in evidence[::2]
     }
-    cold, warm = fit(domain, evidence), fit(domain, evidence, start=start)
+    cold, warm = fit(domain, evidence), fit(domain, evidence, start=Fit(start))
     for names in cold:
         torch.testing.assert_close(cold[names], warm[names], rtol=0, atol=1e-6)
+
+
+@settings(max_examples=8)
+@given(problems())
+def test_a_fit_that_goes_on_after_another_ends_where_a_new_one_does(
+    problem: tuple[Domain, list[Evidence]],
+) -> None:
+    """Marginal by marginal, each fit starting from the last one and from its steps."""
+    domain, evidence = problem
+    warm = NOTHING
+    for known in range(1, len(evidence) + 1):
+        tree = JunctionTree.of([each.attributes for each in evidence[:known]], domain)
+        warm = estimate(tree, evidence[:known], start=warm, steps=2000, close=1e-7)
+    fitted = propagate(tree, warm.potentials).inside([each.attributes for each in evidence])
+    for names, table in fit(domain, evidence).items():
+        torch.testing.assert_close(table, fitted[names], rtol=0, atol=1e-6)
+
+
+def test_what_was_not_measured_follows_the_base() -> None:
+    domain = Domain(("a", "b"), (2, 3))
+    share = torch.tensor([0.3, 0.7], dtype=torch.float64)
+    base = {("b",): torch.tensor([0.1, 0.2, 0.7], dtype=torch.float64).log()}
+    evidence = [Evidence(("a",), share, torch.full_like(share, 1e-6))]
+    tree = JunctionTree.of([("a",), ("b",)], domain)
+    potentials = potentials_of(domain, evidence, base=base)
+    fitted = propagate(tree, potentials).inside([("a",), ("b",)])
+    torch.testing.assert_close(fitted[("a",)], share, rtol=0, atol=1e-5)
+    torch.testing.assert_close(fitted[("b",)], base[("b",)].exp())
+
+
+def test_noise_moves_a_rare_cell_less_far_from_the_base_than_from_uniform() -> None:
+    """A cell whose measurement agrees with the base stays there, however rare it is."""
+    domain = Domain(("a",), (4,))
+    share = torch.tensor([0.001, 0.099, 0.3, 0.6], dtype=torch.float64)
+    evidence = [Evidence(("a",), share, torch.full_like(share, 0.001))]
+    torch.testing.assert_close(fit(domain, evidence, base={("a",): share.log()})[("a",)], share)
+    assert fit(domain, evidence)[("a",)][0] > 2 * share[0]
 
 
 def test_the_less_noisy_measurement_counts_more() -> None:
@@ -137,7 +175,15 @@ def test_descent_finds_the_minimum_of_a_bent_valley() -> None:
     def is_close(point: Point) -> bool:
         return bool(point.gradient.abs().max() < 1e-8)
 
-    found = minimise(evaluate, torch.zeros_like(wanted), is_close=is_close, steps=500)
+    origin = torch.zeros_like(wanted)
+    found, past = minimise(evaluate, origin, is_close=is_close, steps=500)
     assert is_close(found)
-    stopped = minimise(evaluate, torch.zeros_like(wanted), is_close=is_close, steps=2)
-    assert found.value < stopped.value < evaluate(torch.zeros_like(wanted)).value
+    stopped, _ = minimise(evaluate, origin, is_close=is_close, steps=2)
+    assert found.value < stopped.value < evaluate(origin).value
+    # The last steps help a descent that starts nearby, and wrong ones do no harm.
+    near = found.place + 0.001
+    cold, _ = minimise(evaluate, near, is_close=is_close, steps=5)
+    warm, _ = minimise(evaluate, near, is_close=is_close, steps=5, past=past)
+    assert warm.value < cold.value
+    wrong = [(moved, 1e-9 * moved) for moved, _ in past]
+    assert is_close(minimise(evaluate, origin, is_close=is_close, steps=500, past=wrong)[0])
