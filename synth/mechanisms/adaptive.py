@@ -49,12 +49,14 @@ def adaptive_measurements(
     *,
     admit: Callable[[QuerySet], QuerySet] = lambda candidates: candidates,
     noise_power: float = 1.0,
+    occupied: float = 0.0,
 ) -> None:
     """Run the rounds: select what the learner answers worst, measure it, update the learner.
 
     `admit` returns the candidates that a round may select from, given what was measured before.
     `noise_power` is the exponent of n for the noise on n cells: 1 if the fit follows the noise of every
-    cell, as AIM assumes; less than 1 if the fit smooths.
+    cell, as AIM assumes; less than 1 if the fit smooths. `occupied` says which cells are counted
+    (`noisy_cells`).
     """
     plan, among = job.plan, spec.select
     measurements = _open(job)
@@ -70,14 +72,23 @@ def adaptive_measurements(
         job.progress(finished, finished + schedule.rounds_left)
         share = schedule.next_share()
         candidates = admit(unknown)
-        answers = learner.answer(candidates)
+        expected = job.estimated_rows * learner.answer(candidates)
+        score = beyond_noise(
+            candidates,
+            job,
+            spec,
+            share.measure,
+            noise_power=noise_power,
+            occupied=occupied,
+            expected=expected,
+        )
         chosen = job.door.select(
             candidates,
-            job.estimated_rows * answers,
+            expected,
             budget=share.select,
             among=among,
             k=min(per_round, len(candidates.candidates(among))),
-            score=beyond_noise(candidates, job, spec, share.measure, noise_power=noise_power),
+            score=score,
         )
         newest = [
             job.door.measure(candidates.candidate(index, among), budget=share.measure)
@@ -86,10 +97,10 @@ def adaptive_measurements(
         measurements += newest
         learner.update(measurements, newest)
         if isinstance(plan, AnnealedRounds):
-            before = dict(zip(candidates.blocks, candidates.split(answers), strict=True))
-            change = job.estimated_rows * _change(learner, newest, before)
-            noise = [total_noise(m.sigma, m.query.size, noise_power) for m in newest]
-            schedule.note(learnt=change > sum(noise))
+            before = dict(zip(candidates.blocks, candidates.split(expected), strict=True))
+            change = _change(learner, newest, before, job.estimated_rows)
+            noise = _noise(newest, before, noise_power=noise_power, occupied=occupied)
+            schedule.note(learnt=change > noise)
         finished += 1
     job.progress(finished, finished)
 
@@ -104,16 +115,35 @@ def _change(
     learner: Learner,
     newest: Sequence[Measurement],
     before: Mapping[QueryBlock, NDArray[np.float64]],
+    rows: int,
 ) -> float:
-    """Sum of the absolute changes of the learner's answers to the newest measurements' queries."""
+    """Sum of the absolute changes, in rows, of the learner's answers to what was measured."""
     chosen = QuerySet(dict.fromkeys(measurement.block for measurement in newest))
-    after = dict(zip(chosen.blocks, chosen.split(learner.answer(chosen)), strict=True))
-    total = 0.0
-    for measurement in newest:
-        change = np.abs(after[measurement.block] - before[measurement.block])
-        query = measurement.query
-        total += float(change[query.index] if isinstance(query, Single) else change.sum())
-    return total
+    answers = chosen.split(rows * learner.answer(chosen))
+    after = dict(zip(chosen.blocks, answers, strict=True))
+    return sum(float(np.abs(_of_query(m, after) - _of_query(m, before)).sum()) for m in newest)
+
+
+def _noise(
+    newest: Sequence[Measurement],
+    before: Mapping[QueryBlock, NDArray[np.float64]],
+    *,
+    noise_power: float,
+    occupied: float,
+) -> float:
+    """The change, in rows, that is expected from the noise of the measurements alone."""
+    cells = [noisy_cells(_of_query(m, before), m.sigma, occupied).sum() for m in newest]
+    pairs = zip(newest, cells, strict=True)
+    return float(sum(total_noise(m.sigma, n, noise_power) for m, n in pairs))
+
+
+def _of_query(
+    measurement: Measurement, counts: Mapping[QueryBlock, NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """The counts of a measurement's queries, among those of whole blocks."""
+    query = measurement.query
+    of_block = counts[measurement.block]
+    return of_block[[query.index]] if isinstance(query, Single) else of_block
 
 
 def _without_public(job: Job[Rounds]) -> QuerySet:
@@ -130,13 +160,26 @@ def total_noise(sigma: Any, cells: Any, power: float) -> Any:
     return MEAN_NOISE * sigma * cells**power
 
 
+def noisy_cells(expected: NDArray[np.float64], sigma: Any, occupied: float) -> NDArray[np.float64]:
+    """How far each cell counts as a noisy one: x / (x + occupied sigma), if the model expects x rows.
+
+    A fit that multiplies the model's cells hardly moves an empty one, whatever its measurement.
+    """
+    if not occupied:
+        return np.ones_like(expected)
+    counts = np.maximum(expected, 0.0)
+    return np.asarray(counts / (counts + occupied * sigma))
+
+
 def beyond_noise(
     candidates: QuerySet,
     job: Job[Rounds],
     spec: AdaptiveSpec,
     measure: int,
     *,
+    expected: NDArray[np.float64],
     noise_power: float = 1.0,
+    occupied: float = 0.0,
 ) -> TotalError | None:
     """AIM's score: the error of a candidate in excess of the noise of measuring it, weighted by relevance.
 
@@ -153,9 +196,10 @@ def beyond_noise(
     moved = candidates.sensitivities(spec.select, job.door.protection)
     sigmas = np.sqrt([m.l2_squared / (2 * rho_of_units(measure)) for m in moved])
     sizes = np.diff([*starts, candidates.size])
+    noisy = noisy_cells(expected, np.repeat(sigmas, sizes), occupied)
     return TotalError(
         weights=np.array(weights)[block] // math.gcd(*weights),
-        offsets=total_noise(sigmas, sizes, noise_power),
+        offsets=total_noise(sigmas, np.add.reduceat(noisy, starts), noise_power),
     )
 
 

@@ -7,8 +7,11 @@ in the workload's with which the model stays within its size limit (algorithm 1,
 weighted total error in excess of the noise (equation 1); measure it; and find the distribution of largest
 entropy that fits all measurements. Halve the noise when a round changes the model no more than noise
 would (algorithm 4), until the budget is spent.
-Departures: size is counted in cells, and entropy has its own weight (synth/graphical/estimation.py).
-One-way marginals get a larger share than in the paper, because that weight flattens coarse marginals.
+Departures: size is counted in cells. Entropy has its own weight and is relative to the product of the
+one-way marginals (synth/graphical/estimation.py), which therefore get a larger share than in the paper.
+The noise of a marginal is counted for the cells in which the model expects rows, not for all cells:
+with that entropy, the fit hardly follows the noise of empty cells (docs/defaults.md). Fits between
+rounds are coarse; the last one is exact.
 The size limit follows from the budget used before a round, without the round's own share: that share
 depends on the last fit, and a recorded selection must have the same candidates on another machine.
 """
@@ -21,6 +24,9 @@ from synth.models.graphical import GraphicalModel
 from synth.planning.spending import Rounds
 from synth.planning.triangulation import smallest_model
 from synth.queries import QuerySet
+
+OCCUPIED = 0.2
+"""A cell in which the model expects this share of the noise scale counts as half a noisy cell."""
 
 
 def run(job: Job[Rounds], spec: Aim) -> GraphicalModel:
@@ -37,5 +43,5 @@ def run(job: Job[Rounds], spec: Aim) -> GraphicalModel:
         max_cells = max(smallest, spec.max_cells * used // whole)
         return learner.with_room(candidates, max_cells=max_cells)
 
-    adaptive_measurements(job, spec, learner, admit=admit)
+    adaptive_measurements(job, spec, learner, admit=admit, occupied=OCCUPIED)
     return learner.finish()

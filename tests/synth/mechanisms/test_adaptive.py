@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -80,9 +80,23 @@ class Restless:
 
 
 def score_of(
-    job: Job[Rounds], spec: AdaptiveSpec, units: int, *, noise_power: float = 1.0
+    job: Job[Rounds],
+    spec: AdaptiveSpec,
+    units: int,
+    *,
+    noise_power: float = 1.0,
+    occupied: float = 0.0,
 ) -> TotalError:
-    score = beyond_noise(job.candidates, job, spec, units, noise_power=noise_power)
+    expected = np.arange(job.candidates.size, dtype=np.float64)
+    score = beyond_noise(
+        job.candidates,
+        job,
+        spec,
+        units,
+        expected=expected,
+        noise_power=noise_power,
+        occupied=occupied,
+    )
     assert score is not None
     return score
 
@@ -125,6 +139,18 @@ class TestBeyondNoise:
         found = score_of(of, spec(), 10**9, noise_power=SMOOTHED).offsets
         wanted = sharp / np.sqrt([2, 3, 4, 6, 24])
         assert found.tolist() == pytest.approx(wanted.tolist())
+
+    @pytest.mark.random
+    def test_cells_without_rows_do_not_count_as_noisy(self) -> None:
+        """The model expects 0, 1, 2, ... rows in the cells of all candidates."""
+        units = 10**9
+        done = job(CLOSURE, MemoryJournal())
+        sigma = done.door.measure(done.candidates.blocks[4], budget=units).sigma
+        found = score_of(done, spec(), units, occupied=0.5).offsets
+        edges = np.cumsum([0, 2, 3, 4, 6, 24])
+        counts = [np.arange(a, b) for a, b in pairwise(edges)]
+        cells = np.array([(x / (x + sigma / 2)).sum() for x in counts])
+        assert found.tolist() == pytest.approx((math.sqrt(2 / math.pi) * sigma * cells).tolist())
 
     def test_single_queries_have_the_weight_of_their_marginal_and_their_own_noise(self) -> None:
         score = self.score(UNITS_PER_RHO, select="queries")
