@@ -53,9 +53,8 @@ def gaussian(l2_squared: int, *, budget: int) -> Sampler:
     if l2_squared == 0:  # no unit can change the counts: they are public
         return Sampler(scale=0.0, price=0, release=lambda counts: counts)
     sensitivity = math.nextafter(math.sqrt(l2_squared), math.inf)
-
     sigma = gaussian_scale(l2_squared, budget)
-    measurement = dp.m.make_gaussian(_VECTOR, dp.l2_distance(T="f64"), sigma)
+    measurement = make_gaussian(_VECTOR, l2_distance(T="f64"), sigma)
     sampler = Sampler(sigma, _units(measurement.map(sensitivity)), lambda c: _array(measurement(c)))
     # The exact curve of a release is that of the planned scale (docs/privacy.md, section 2.9).
     assert sampler.price <= budget, "OpenDP's price and ours differ by more than rounding"

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
 from scrim.spec.mechanism import GenerativeNetwork, RelaxedProjection
 from synth.domain import Domain
@@ -29,11 +30,12 @@ NEW: dict[str, tuple[float, Callable[[int], Generator]]] = {
 }
 
 
-def true_joint() -> np.ndarray:
+def true_joint() -> NDArray[np.float64]:
     """Shares of every cell, with dependence between all columns."""
     random = np.random.default_rng(7)
     kinds = [[random.dirichlet(np.ones(size)) for size in DOMAIN.sizes] for _ in range(4)]
-    return np.mean([np.einsum("i,j,k,l->ijkl", *kind) for kind in kinds], axis=0)
+    joints = [np.einsum("i,j,k,l->ijkl", *kind) for kind in kinds]
+    return np.asarray(np.mean(joints, axis=0), dtype=np.float64)
 
 
 def measure(sigma: float, seed: int = 1) -> list[Measurement]:
