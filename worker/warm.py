@@ -16,13 +16,13 @@ from service.data.task_queue import FAST, JOBS
 NEEDED = {JOBS: "worker.turns", FAST: "worker.models"}
 """The module with the tasks of each queue that fits or reads models."""
 
-_SCHEMA = {
+_WARM_SCHEMA = {
     "columns": [
         {"name": name, "type": "categorical", "values": ["0", "1"], "other": "1"}
         for name in ("a", "b", "c")
     ]
 }
-_QUESTION = {"workload": [{"type": "marginals", "k": 1}, {"type": "marginals", "k": 2}]}
+_WARM_QUESTION = {"workload": [{"type": "marginals", "k": 1}, {"type": "marginals", "k": 2}]}
 
 
 def import_tasks(queues: Collection[str]) -> None:
@@ -41,10 +41,10 @@ def answer_once() -> None:
     from synth.models.released import ReleasedModel
     from worker.artifacts import rows_as_csv
 
-    schema = Schema.model_validate(_SCHEMA)
+    schema = Schema.model_validate(_WARM_SCHEMA)
     domain = Domain.of(schema)
     shares = torch.cat([torch.full((2, size), 1 / size) for size in domain.sizes], dim=1)
     written = ReleasedModel(schema, 10, ProductMixture(domain, shares)).to_bytes()
     model = ReleasedModel.from_bytes(written)
-    model.answer(Question.model_validate(_QUESTION).workload)
+    model.answer(Question.model_validate(_WARM_QUESTION).workload)
     b"".join(rows_as_csv(schema, model.sample(10, seed=0)))

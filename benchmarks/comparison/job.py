@@ -65,8 +65,8 @@ def release_of(
         }
     )
     assisting = public.schema if public is not None and named.takes_public_data else None
-    units = asked.budget.units(delta_of(problem))
-    return resolve(asked, private.schema, REPLACE_ONE, units, public=assisting).release
+    delta = delta_of(problem)
+    return resolve(asked, private.schema, REPLACE_ONE, delta, public=assisting).release
 
 
 def delta_of(problem: Problem) -> float:

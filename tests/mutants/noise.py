@@ -25,7 +25,7 @@ MUTANTS = (
         "synth/privacy/noise.py",
         "_units(measurement.map(sensitivity)), lambda c: _array(measurement(c))",
         "_units(measurement.map(sensitivity)),\n            lambda c: _array("
-        'dp.m.make_gaussian(_VECTOR, dp.l2_distance(T="f64"), sigma / 2**0.5)(c))',
+        'make_gaussian(_VECTOR, l2_distance(T="f64"), sigma / 2**0.5)(c))',
         (f"{NOISE}::test_discrete_gaussian_conforms[4.0]",),
     ),
     Mutant(
@@ -39,9 +39,9 @@ MUTANTS = (
     Mutant(
         "absolute errors priced as if they were monotone",
         "synth/privacy/noise.py",
-        'measurement = dp.m.make_noisy_max(_VECTOR, dp.linf_distance(T="i64"), _ZCDP, scale)',
-        "measurement = dp.m.make_noisy_max("
-        '_VECTOR, dp.linf_distance(T="i64", monotonic=True), _ZCDP, scale)',
+        'measurement = make_noisy_max(_VECTOR, linf_distance(T="i64"), _ZCDP, scale)',
+        "measurement = make_noisy_max("
+        '_VECTOR, linf_distance(T="i64", monotonic=True), _ZCDP, scale)',
         (f"{NOISE}::test_the_price_of_the_selector_is_that_of_scores_that_move_further",),
     ),
     Mutant(
@@ -69,7 +69,7 @@ MUTANTS = (
         "hedge draws with a larger rate than they are priced for",
         "synth/privacy/noise.py",
         "        return candidates[[measurement(copied) for _ in range(draws)]]\n",
-        "        sharper = dp.m.make_noisy_max(_VECTOR, dp.linf_distance(T='i64'), _ZCDP, scale / 2)\n"
+        "        sharper = make_noisy_max(_VECTOR, linf_distance(T='i64'), _ZCDP, scale / 2)\n"
         "        return candidates[[sharper(copied) for _ in range(draws)]]\n",
         (f"{NOISE}::test_independent_draws_conform[4]",),
     ),
