@@ -1,7 +1,12 @@
-"""Noisy answers: measure every marginal once.
+"""Noisy answers: measure marginals once, and combine the measurements by least squares.
 
-Paper: Canonne, Kamath, Steinke (2020), the discrete Gaussian mechanism.
-Algorithm: the budget is divided evenly over the marginals; rho = sum D_r^2 / (2 sigma_r^2).
+Papers: Canonne, Kamath, Steinke (2020), the discrete Gaussian mechanism; Xiao, He, Zhang, Kifer (2023),
+ResidualPlanner, for the orthogonal parts of marginals and the variance of each answer in closed form.
+Algorithm: the budget is divided over the marginals so that the mean squared error of the answers, or their
+largest standard error, is smallest (synth/planning/gaussian.py); rho = sum D_r^2 / (2 sigma_r^2). Least
+squares combines all measurements (synth/models/noisy_marginals.py).
+Departures: ResidualPlanner measures the parts of marginals, each with noise of its own. Whole marginals are
+measured here (docs/adr/0019-whole-marginals-for-answers.md).
 """
 
 from scrim.spec.mechanism import Gaussian
@@ -12,7 +17,7 @@ from synth.queries import Marginal
 
 
 def run(job: Job[OneShot], spec: Gaussian) -> NoisyMarginals:
-    """Measure each candidate marginal with an equal share of the budget."""
+    """Measure each candidate marginal with its share of the budget."""
     blocks = job.candidates.blocks
     measured = []
     for done, (block, budget) in enumerate(zip(blocks, job.plan.measure, strict=True)):

@@ -18,7 +18,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,26 +27,21 @@ from scrim.spec.errors import SpecError
 from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.models.base import Answers
+from synth.models.orthogonal_parts import OrthogonalPart, Table, centre, sum_to, weighted_mean
+from synth.planning.precision import Names, subsets
 from synth.queries import QuerySet
 
-Table = NDArray[np.float64]
+Coefficients = Mapping[Names, Table]
+"""A linear combination of counts: a factor for each cell of some marginals, columns in the schema's order."""
 
 
 @dataclass(frozen=True)
 class NoisyMarginal:
     """Counts of one marginal, one axis per attribute, each with noise of the same scale."""
 
-    attributes: tuple[str, ...]
+    attributes: Names
     counts: Table
     sigma: float
-
-
-@dataclass(frozen=True)
-class OrthogonalPart:
-    """The least-squares estimate of one orthogonal part, and the variance of its noise."""
-
-    table: Table
-    variance: float
 
 
 @dataclass(frozen=True)
@@ -58,6 +52,14 @@ class Estimate:
     variance: float
     covariance: float
     """Covariance of a count with the number of rows."""
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A linear combination of counts, and its standard error."""
+
+    value: float
+    standard_error: float
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,20 @@ class NoisyMarginals:
             errors.append(self._fraction_errors(fractions, estimate))
             count_errors.append(np.full(block.size, math.sqrt(estimate.variance)))
         return Answers(np.concatenate(values), np.concatenate(errors), np.concatenate(count_errors))
+
+    def combine(self, coefficients: Coefficients) -> Combination:
+        """A linear combination of counts. Its exact standard error includes all covariances."""
+        factors = self._factors(coefficients)
+        value = sum(float(np.sum(f * self._sources[key].table)) for key, f in factors.items())
+        return Combination(value, math.sqrt(self.covariance(coefficients, coefficients)))
+
+    def covariance(self, first: Coefficients, second: Coefficients) -> float:
+        """The covariance of two linear combinations of counts."""
+        ours, theirs = self._factors(first), self._factors(second)
+        return sum(
+            self._sources[key].variance * float(np.sum(ours[key] * theirs[key]))
+            for key in ours.keys() & theirs.keys()
+        )
 
     def sample(self, rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
         """Raise SpecError: noisy answers are not a distribution."""
@@ -127,29 +143,59 @@ class NoisyMarginals:
         of_rows = share**2 * self.rows_sigma**2 - 2 * share * estimate.covariance
         return np.asarray(np.sqrt(estimate.variance + of_rows) / self.rows)
 
-    def _marginal(self, attributes: tuple[str, ...]) -> Estimate:
+    @cached_property
+    def _sources(self) -> Mapping[Names, OrthogonalPart]:
+        """Independent estimates of which every answer is a linear combination."""
+        if self.consistent:
+            return self._parts
+        return {m.attributes: OrthogonalPart(m.counts, m.sigma**2) for m in self.marginals}
+
+    def _factors(self, coefficients: Coefficients) -> dict[Names, Table]:
+        """The same linear combination in terms of the sources."""
+        found: dict[Names, Table] = {}
+        for attributes, given in coefficients.items():
+            self._refuse_unmeasured(attributes)
+            if self.consistent:
+                for part in subsets(attributes):
+                    spread = self._cells(set(attributes) - set(part))
+                    factors = centre(sum_to(given, attributes, part)) / spread
+                    found[part] = found.get(part, 0.0) + factors
+            else:
+                whole = self._least_noisy(attributes)
+                shape = [self.domain.size_of[n] if n in attributes else 1 for n in whole.attributes]
+                factors = np.broadcast_to(given.reshape(shape), whole.counts.shape)
+                found[whole.attributes] = found.get(whole.attributes, 0.0) + factors
+        return found
+
+    def _marginal(self, attributes: Names) -> Estimate:
+        self._refuse_unmeasured(attributes)
+        return self._reconstruct(attributes) if self.consistent else self._best_sum(attributes)
+
+    def _refuse_unmeasured(self, attributes: Names) -> None:
         if not any(set(attributes) <= set(m.attributes) for m in self.marginals):
             raise SpecError(
                 f"no measured marginal covers ({', '.join(attributes)}); this release answers only "
                 "what was measured"
             )
-        return self._reconstruct(attributes) if self.consistent else self._best_sum(attributes)
 
-    def _best_sum(self, attributes: tuple[str, ...]) -> Estimate:
+    def _best_sum(self, attributes: Names) -> Estimate:
         """The least noisy measurement that covers the attributes, summed over its other attributes."""
-        covering = [m for m in self.marginals if set(attributes) <= set(m.attributes)]
-        variances = [
-            m.sigma**2 * self._cells(set(m.attributes) - set(attributes)) for m in covering
-        ]
-        best = int(np.argmin(variances))
-        counts = _sum_to(covering[best].counts, covering[best].attributes, attributes)
-        return Estimate(counts, variances[best], 0.0)
+        best = self._least_noisy(attributes)
+        counts = sum_to(best.counts, best.attributes, attributes)
+        return Estimate(counts, self._variance_of_sum(best, attributes), 0.0)
 
-    def _reconstruct(self, attributes: tuple[str, ...]) -> Estimate:
+    def _least_noisy(self, attributes: Names) -> NoisyMarginal:
+        covering = [m for m in self.marginals if set(attributes) <= set(m.attributes)]
+        return min(covering, key=lambda marginal: self._variance_of_sum(marginal, attributes))
+
+    def _variance_of_sum(self, marginal: NoisyMarginal, kept: Names) -> float:
+        return marginal.sigma**2 * self._cells(set(marginal.attributes) - set(kept))
+
+    def _reconstruct(self, attributes: Names) -> Estimate:
         """Sum the parts of all subsets, each spread evenly over the attributes it lacks."""
         total = np.zeros([self.domain.size_of[name] for name in attributes])
         variance = 0.0
-        for subset in _subsets(attributes):
+        for subset in subsets(attributes):
             part = self._parts[subset]
             spread = self._cells(set(attributes) - set(subset))
             shape = [self.domain.size_of[n] if n in subset else 1 for n in attributes]
@@ -159,39 +205,16 @@ class NoisyMarginals:
         return Estimate(total, variance, self._parts[()].variance / self._cells(set(attributes)))
 
     @cached_property
-    def _parts(self) -> dict[tuple[str, ...], OrthogonalPart]:
+    def _parts(self) -> dict[Names, OrthogonalPart]:
         rows = NoisyMarginal((), np.array(float(self.rows)), self.rows_sigma)
-        estimates: dict[tuple[str, ...], list[OrthogonalPart]] = {}
+        estimates: dict[Names, list[OrthogonalPart]] = {}
         for marginal in (rows, *self.marginals):
-            for subset in _subsets(marginal.attributes):
-                table = _centre(_sum_to(marginal.counts, marginal.attributes, subset))
+            for subset in subsets(marginal.attributes):
+                table = centre(sum_to(marginal.counts, marginal.attributes, subset))
                 cells = self._cells(set(marginal.attributes) - set(subset))
                 part = OrthogonalPart(table, marginal.sigma**2 * cells)
                 estimates.setdefault(subset, []).append(part)
-        return {subset: _weighted_mean(parts) for subset, parts in estimates.items()}
+        return {subset: weighted_mean(parts) for subset, parts in estimates.items()}
 
     def _cells(self, attributes: set[str]) -> int:
         return math.prod(self.domain.size_of[name] for name in attributes)
-
-
-def _subsets(attributes: tuple[str, ...]) -> list[tuple[str, ...]]:
-    return [s for k in range(len(attributes) + 1) for s in combinations(attributes, k)]
-
-
-def _sum_to(table: Table, attributes: tuple[str, ...], kept: tuple[str, ...]) -> Table:
-    return np.asarray(table.sum(axis=tuple(i for i, n in enumerate(attributes) if n not in kept)))
-
-
-def _centre(table: Table) -> Table:
-    for axis in range(table.ndim):
-        table = table - table.mean(axis=axis, keepdims=True)
-    return table
-
-
-def _weighted_mean(parts: list[OrthogonalPart]) -> OrthogonalPart:
-    exact = [part for part in parts if part.variance == 0]
-    if exact:
-        return exact[0]
-    precision = np.array([1 / part.variance for part in parts])
-    mean = sum(p * part.table for p, part in zip(precision, parts, strict=True)) / precision.sum()
-    return OrthogonalPart(np.asarray(mean), float(1 / precision.sum()))

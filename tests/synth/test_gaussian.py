@@ -6,7 +6,7 @@ import pytest
 from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from synth.domain import Domain
-from synth.models.noisy_marginals import NoisyMarginal, NoisyMarginals
+from synth.models.noisy_marginals import Coefficients, NoisyMarginal, NoisyMarginals
 from synth.queries import Marginal, QuerySet, compile_workload
 from synth.run import run
 from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table, random_rows, release
@@ -168,3 +168,76 @@ def test_what_was_not_measured_is_not_answered() -> None:
         model.answer(QuerySet([Marginal.of(["c"], DOMAIN)]))
     with pytest.raises(SpecError, match="noisy answers only"):
         model.sample(3, np.random.default_rng(0))
+
+
+# Linear combinations ------------------------------------------------------------------------------
+
+COMBINED: Coefficients = {
+    ("a", "b"): np.arange(6.0).reshape(2, 3),
+    ("c",): np.array([1.0, 0.0, -2.0, 0.5]),
+}
+OTHER: Coefficients = {("b", "c"): np.eye(3, 4), ("a",): np.array([0.0, 1.0])}
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+def test_a_combination_is_the_sum_of_its_terms(consistent: bool) -> None:
+    model = NoisyMarginals(
+        400, 2.0, noisy(dict.fromkeys(PAIRS, 5.0), np.random.default_rng(4)), consistent
+    )
+    value = 0.0
+    for names, factors in COMBINED.items():
+        answers = model.answer(QuerySet([Marginal.of(names, DOMAIN)]))
+        value += float(np.sum(factors.ravel() * answers.values * 400))
+    assert model.combine(COMBINED).value == pytest.approx(value)
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+def test_one_cell_alone_has_the_standard_error_of_its_answer(consistent: bool) -> None:
+    model = NoisyMarginals(
+        400, 2.0, noisy(dict.fromkeys(PAIRS, 5.0), np.random.default_rng(4)), consistent
+    )
+    for names in (("a", "c"), ("b",)):
+        cell = np.zeros([SIZES[n] for n in names])
+        cell.flat[1] = 1.0
+        answers = model.answer(QuerySet([Marginal.of(names, DOMAIN)]))
+        assert answers.count_standard_errors is not None
+        found = model.combine({names: cell}).standard_error
+        assert found == pytest.approx(answers.count_standard_errors[1])
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+def test_covariances_are_those_of_repeated_releases(consistent: bool) -> None:
+    """With a fixed seed. Forgetting the overlap of the marginals would change each figure by a third."""
+    rng = np.random.default_rng(5)
+    sigmas: dict[tuple[str, ...], float] = {("a", "b"): 3.0, ("b", "c"): 1.0, ("a", "c"): 7.0}
+    drawn = []
+    for _ in range(4000):
+        rows = 400 + round(rng.normal(0, 6.0))
+        model = NoisyMarginals(rows, 6.0, noisy(sigmas, rng), consistent)
+        drawn.append([model.combine(each).value for each in (COMBINED, OTHER)])
+    expected = np.array(
+        [[model.covariance(one, other) for one in (COMBINED, OTHER)] for other in (COMBINED, OTHER)]
+    )
+    scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+    # The standard deviation of each entry is at most sqrt(2 / 4000) = 0.022.
+    np.testing.assert_allclose(np.cov(np.transpose(drawn)) / scale, expected / scale, atol=0.1)
+
+
+def test_sums_agree_across_marginals() -> None:
+    model = NoisyMarginals(
+        400, 2.0, noisy(dict.fromkeys(PAIRS, 5.0), np.random.default_rng(6)), consistent=True
+    )
+    difference: Coefficients = {
+        ("a", "b"): np.array([[1.0] * 3, [0.0] * 3]),
+        ("a", "c"): np.array([[-1.0] * 4, [0.0] * 4]),
+    }
+    found = model.combine(difference)
+    assert abs(found.value) < 1e-9 and found.standard_error < 1e-6
+
+
+def test_a_combination_of_what_was_not_measured_is_refused() -> None:
+    model = NoisyMarginals(
+        400, 0.0, noisy({("a", "b"): 5.0}, np.random.default_rng(1)), consistent=True
+    )
+    with pytest.raises(SpecError, match="no measured marginal covers"):
+        model.combine({("c",): np.ones(4)})
