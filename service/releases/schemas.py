@@ -142,7 +142,8 @@ class ItemForecastView(View):
     queries: int
     """The number of its counting queries."""
     sigma: float | None
-    """Standard deviation of the noise on each measured count; the largest if they differ."""
+    """Standard deviation of the noise on each measured count; the largest if they differ. For `gaussian`, the
+    root mean square of the standard errors of the answers, in counts."""
     expected_error: float | None
     """Mean absolute error that this noise causes, in counts."""
 

@@ -5,19 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scrim.spec.budget import rho_of_units
-from scrim.spec.mechanism import AdaptiveSpec, MechanismSpec
+from scrim.spec.mechanism import AdaptiveSpec, Gaussian, MechanismSpec
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Block
 from synth.planning.candidates import MAX_MEASURED, left_out
 from synth.planning.choice import Resolved
+from synth.planning.gaussian import answer_variances
 from synth.planning.pace import count_candidates
 from synth.planning.plan import ReleasePlan
-from synth.planning.spending import AnnealedRounds, Draws, OneShot, Rounds
+from synth.planning.spending import AnnealedRounds, Draws, OneShot, Rounds, Setting
 from synth.planning.subject import Subject
 
-NAMED_PAIRS = 5
-"""Largest number of pairs that a warning names."""
+MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
+"""The mean of |x| under a standard Gaussian."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class ItemNoise:
     type: str
     queries: int
     sigma: float | None
-    """Standard deviation of the noise on each measured count; None if no count is measured."""
+    """Standard deviation of the noise on each measured count; None if no count is measured. If answers are
+    released without rows, the root mean square of their standard errors, in counts."""
     expected_error: float | None
     """Mean absolute error that this noise causes, in counts."""
 
@@ -47,23 +49,53 @@ def forecast(resolved: Resolved, subject: Subject) -> Forecast:
     """Forecast the accuracy of a planned release."""
     release, planned = resolved.release, resolved.plan
     split, schema = planned.split, subject.schema
-    sigma = _sigma(release, planned, subject)
-    items = [
-        ItemNoise(
-            type=item.type,
-            queries=queries,
-            sigma=sigma,
-            # The mean of |x| under a Gaussian.
-            expected_error=None if sigma is None else sigma * math.sqrt(2 / math.pi),
-        )
-        for item, queries in zip(release.workload, planned.asked.queries_by_item, strict=True)
-    ]
+    items = (
+        _items_of_answers(release.mechanism, resolved, subject)
+        if isinstance(release.mechanism, Gaussian)
+        else _items_of_model(resolved, subject)
+    )
     around = (split.row_count > 0) + (split.screen > 0) + (split.certify > 0)
     return Forecast(
         items=items,
         operations=_operations(release, planned, schema) + around,
         warnings=[*_warnings(release, planned), *_warnings_of_groups(planned, subject)],
     )
+
+
+def _items_of_model(resolved: Resolved, subject: Subject) -> list[ItemNoise]:
+    """The noise of the measurements, which is the same for every item."""
+    release, planned = resolved.release, resolved.plan
+    sigma = _sigma(release, planned, subject)
+    error = None if sigma is None else sigma * MEAN_ABSOLUTE
+    return [
+        ItemNoise(item.type, queries, sigma, error)
+        for item, queries in zip(release.workload, planned.asked.queries_by_item, strict=True)
+    ]
+
+
+def _items_of_answers(mechanism: Gaussian, resolved: Resolved, subject: Subject) -> list[ItemNoise]:
+    """The standard errors of the answers, which follow from the plan."""
+    release, planned = resolved.release, resolved.plan
+    assert isinstance(planned.spending, OneShot)
+    setting = Setting(
+        subject.schema,
+        subject.protection,
+        planned.split.mechanism,
+        release.expected_rows,
+        planned.asked,
+        row_count=planned.split.row_count,
+    )
+    found = answer_variances(mechanism, planned.measured, setting, planned.spending)
+    variance_of = dict(zip(planned.asked, found, strict=True))
+    items = []
+    for item, blocks in zip(release.workload, planned.asked.items, strict=True):
+        sizes = [block.size(subject.schema) for block in blocks]
+        queries = sum(sizes)
+        square = sum(size * variance_of[b] for size, b in zip(sizes, blocks, strict=True))
+        root = sum(size * variance_of[b] ** 0.5 for size, b in zip(sizes, blocks, strict=True))
+        error = root / queries * MEAN_ABSOLUTE
+        items.append(ItemNoise(item.type, queries, math.sqrt(square / queries), error))
+    return items
 
 
 def _operations(release: ReleaseSpec, planned: ReleasePlan, schema: Schema) -> int:
@@ -126,7 +158,7 @@ def _warnings(release: ReleaseSpec, planned: ReleasePlan) -> list[str]:
             f"nothing is measured: {draws} queries are drawn in each of {rounds} rounds, so the error of "
             f"the rows cannot be predicted; {later}"
         )
-    elif release.mechanism.measure is not None:
+    elif release.mechanism.measure is not None and release.mechanism.releases_rows:
         warnings.append(
             "the workload is answered from the queries in mechanism.measure; sigma is their noise"
         )

@@ -1,23 +1,115 @@
-"""How `gaussian` spends: it measures the whole workload once, with equal shares of the budget."""
+"""How `gaussian` spends: it measures marginals once, with the shares that minimise the error of its answers.
 
+The marginals are those of the workload. Smaller ones below them are not candidates: the measurements of
+the workload determine their parts better than the optimum needs. A marginal of the workload that the
+others determine well enough is not measured.
+"""
+
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 
+from scrim.spec.budget import rho_of_units
+from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import Gaussian
 from scrim.spec.workload import Block
-from synth.planning.one_shot import divide, equal_weights
+from synth.planning.one_shot import divide
+from synth.planning.precision import (
+    MAX_PARTS,
+    Design,
+    Measurable,
+    count_parts,
+    design_of,
+    subsets,
+)
+from synth.planning.shares import LEAST, minimise_largest, minimise_sum
 from synth.planning.spending import OneShot, Setting
+
+RESOLUTION = 2**40
+"""Shares are rounded to multiples of 1 / RESOLUTION, far above the rounding errors of their computation."""
 
 
 def choose_measured(spec: Gaussian, setting: Setting) -> Sequence[Block]:
-    """The workload."""
-    return setting.asked
+    """The marginals of the workload, without those that others contain and that would get hardly a share."""
+    asked = setting.asked
+    names = [block.attributes for block in asked]
+    if not spec.consistent or count_parts(names) > MAX_PARTS:
+        return asked
+    contained = {part for each in names for part in subsets(each) if part != each}
+    shares = optimal_shares(spec, asked, setting)
+    least = 2 * LEAST / len(shares)
+    return [
+        block
+        for block, share in zip(asked, shares, strict=True)
+        if share > least or block.attributes not in contained
+    ]
 
 
 def plan(spec: Gaussian, measured: Sequence[Block], setting: Setting) -> OneShot:
-    """The same share for each block."""
-    return divide(setting.units, equal_weights(measured))
+    """The optimal share for each block."""
+    shares = optimal_shares(spec, measured, setting)
+    return divide(setting.units, [Fraction(round(share * RESOLUTION)) for share in shares])
 
 
 def memory_bytes(spec: Gaussian, measured: Sequence[Block], setting: Setting) -> None:
     """Unknown: it depends on how the measurements overlap."""
     return
+
+
+def optimal_shares(spec: Gaussian, measured: Sequence[Block], setting: Setting) -> list[float]:
+    """The share of each measured block in the budget of the mechanism."""
+    design, weights = _design(spec, measured, setting), _weights(spec, setting)
+    if spec.objective == "max":
+        return minimise_largest(design, weights, [1.0] * len(measured))
+    cells = [block.size(setting.schema) for block in setting.asked]
+    weights = [weight * size for weight, size in zip(weights, cells, strict=True)]
+    start = [math.sqrt(block.size(setting.schema)) for block in measured]
+    return minimise_sum(design, weights, start)
+
+
+def answer_variances(
+    spec: Gaussian, measured: Sequence[Block], setting: Setting, spending: OneShot
+) -> list[float]:
+    """The variance of the answers to each asked block, in counts."""
+    design = _design(spec, measured, setting)
+    shares = [units / setting.units for units in spending.measure]
+    return [
+        v / (2 * rho_of_units(setting.units)) for v in design.variances(design.precisions(shares))
+    ]
+
+
+def _design(spec: Gaussian, measured: Sequence[Block], setting: Setting) -> Design:
+    return design_of(
+        [block.attributes for block in setting.asked],
+        [
+            Measurable(
+                block.attributes, block.sensitivity(setting.schema, setting.protection).l2_squared
+            )
+            for block in measured
+        ],
+        setting.schema.sizes,
+        rows=_precision_of_rows(setting),
+        consistent=spec.consistent,
+    )
+
+
+def _precision_of_rows(setting: Setting) -> float:
+    """The precision of the number of rows, for 2 rho = 1; infinite if it is public."""
+    moved = setting.protection.row_count_sensitivity
+    return setting.row_count / setting.units / moved**2 if moved else math.inf
+
+
+def _weights(spec: Gaussian, setting: Setting) -> list[float]:
+    """The weight of each asked block: the largest among the items that ask for it."""
+    items = setting.asked.items
+    weights = spec.weights or [1.0] * len(items)
+    if len(weights) != len(items):
+        raise SpecError(
+            f"mechanism.weights has {len(weights)} weights, but the workload has {len(items)} items; "
+            "give one weight for each item"
+        )
+    found = dict.fromkeys(setting.asked, 0.0)
+    for weight, item in zip(weights, items, strict=True):
+        for block in item:
+            found[block] = max(found[block], weight)
+    return list(found.values())

@@ -125,7 +125,14 @@ def plan(
     for blocks in (asked, named):
         refuse_unreadable(blocks, mechanism)
     split = split_budget(release, schema, protection, units)
-    setting = Setting(schema, protection, split.mechanism, release.expected_rows, asked)
+    setting = Setting(
+        schema,
+        protection,
+        split.mechanism,
+        release.expected_rows,
+        asked,
+        row_count=split.row_count,
+    )
     planner = planner_of(mechanism)
     measured = named or list(planner.choose_measured(mechanism, setting))
     _refuse_impossible(release, schema, asked, measured)

@@ -18,6 +18,8 @@ class Setting:
     expected_rows: int
     """The declared approximate number of rows."""
     asked: Blocks
+    row_count: int = 0
+    """Units for counting the rows before the mechanism starts; 0 if their number is public."""
 
 
 @dataclass(frozen=True)

@@ -24,15 +24,15 @@ class Blocks(list[Block]):
 
     def __init__(self, items: Iterable[list[Block]], schema: Schema) -> None:
         """List the blocks of all items, each block once."""
-        self._items = list(items)
-        super().__init__(dict.fromkeys(chain.from_iterable(self._items)))
+        self.items = list(items)
+        super().__init__(dict.fromkeys(chain.from_iterable(self.items)))
         self._schema = schema
         self._below: dict[int, Below] = {}
 
     @cached_property
     def queries_by_item(self) -> list[int]:
         """The number of queries of each item."""
-        return [sum(block.size(self._schema) for block in item) for item in self._items]
+        return [sum(block.size(self._schema) for block in item) for item in self.items]
 
     @cached_property
     def marginals(self) -> list[MarginalBlock]:

@@ -55,7 +55,7 @@ def test_preview(api: Api, protection: dict[str, Any], sensitivity: float) -> No
     dataset = api.dataset(population)
     body = release_body(
         dataset,
-        mechanism={"name": "gaussian"},
+        mechanism={"name": "gaussian", "consistent": False, "objective": "max"},
         workload=[{"type": "marginals", "k": 1}, {"type": "marginals", "k": 2}],
     )
     found = api.role("curator").post("/v1/releases/preview", json=body).json()

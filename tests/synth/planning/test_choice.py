@@ -7,7 +7,7 @@ import pytest
 from scrim.spec.budget import UNITS_PER_RHO
 from scrim.spec.choice import MechanismChoice
 from scrim.spec.errors import SpecError
-from scrim.spec.mechanism import MECHANISMS, PepPub, Screen
+from scrim.spec.mechanism import MECHANISMS, Auto, Gaussian, PepPub, Screen
 from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
@@ -76,8 +76,22 @@ def test_networks_are_the_choice_for_one_table_at_any_budget() -> None:
     # Counts of pairs are lost in their noise: single columns alone are measured, and that is said.
     found = ask(budget={"rho": 1e-10})
     assert chosen(found) == "generative_network"
-    assert found.choice is not None and "only single columns" in found.choice.reasons[0]
-    assert {len(block.attributes) for block in found.plan.measured} == {1}
+    assert found.choice is not None and "fitted to single columns" in found.choice.reasons[0]
+    assert "measuring pairs adds more noise than information" in against(found)["gem"]
+
+
+def test_noisy_answers_follow_the_goal() -> None:
+    for goal, objective in (("mean_error", "mean"), ("max_error", "max")):
+        auto = Auto.model_validate({"name": "auto", "goal": goal})
+        ranked = rank(auto, setting(SMALL), has_public_data=False)
+        (found,) = [each.mechanism for each in ranked if isinstance(each.mechanism, Gaussian)]
+        assert found.objective == objective
+
+
+def test_the_largest_error_may_matter_more() -> None:
+    largest = {"name": "auto", "goal": "max_error"}
+    assert chosen(ask(WIDE, mechanism=largest)) == "generative_network"
+    assert chosen(ask(mechanism=largest)) == "generative_network"
 
 
 def test_reasons_are_given_for_the_chosen_one_and_the_others() -> None:
