@@ -16,7 +16,7 @@ from synth.planning.precision import Design
 TOLERANCE = 2e-4
 """Distance from the optimal variance, relative to it, at which the steps stop."""
 MAX_STEPS = 200
-MAX_WORK = 4_000_000
+MAX_WORK = 2_000_000
 """Most terms that all steps together visit; large workloads get fewer steps."""
 LEAST = 0.01
 """Smallest share, relative to an equal one; every measurement needs some budget."""

@@ -8,6 +8,7 @@ import pytest
 from .support import HOUSEHOLDS, SCHEMA, TWO_LEVEL, Api, problem, release_body
 
 PEOPLE: dict[str, Any] = {"unit": "person", "max_rows_per_person": 2}
+EQUAL_SHARES = {"name": "gaussian", "consistent": False, "objective": "max"}
 PERSON = {"name": "pid", "type": "identifier"}
 OWNED = TWO_LEVEL | {
     "individuals": {"group_key": "hid", "columns": [*SCHEMA["columns"], PERSON]},
@@ -72,7 +73,7 @@ class TestPreview:
     def test_a_household_moves_one_group_or_all_its_individuals(self, api: Api) -> None:
         """The dataset's groups have at most five individuals, whatever the population allows."""
         dataset = api.dataset(api.population(**HOUSEHOLDS), TWO_LEVEL)
-        asked = {"mechanism": {"name": "gaussian"}, "workload": [{"type": "marginals", "k": 1}]}
+        asked = {"mechanism": EQUAL_SHARES, "workload": [{"type": "marginals", "k": 1}]}
         (groups,) = preview(api, dataset, table="groups", **asked)["items"]
         (people,) = preview(api, dataset, table="individuals", **asked)["items"]
         # Two marginals of individuals share the budget that one of groups has alone.
