@@ -6,6 +6,7 @@ from synth.queries.conjunction import ConjunctionQueries
 from synth.queries.halfspace import HalfspaceQueries
 from synth.queries.hierarchical import GroupSizeQueries, HierarchicalQueries
 from synth.queries.marginal import Marginal
+from synth.queries.marginal_part import MarginalPart
 from synth.queries.query_set import QuerySet, compile_blocks, compile_workload
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "HalfspaceQueries",
     "HierarchicalQueries",
     "Marginal",
+    "MarginalPart",
     "QueryBlock",
     "QuerySet",
     "Single",

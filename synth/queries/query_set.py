@@ -17,6 +17,7 @@ from scrim.spec.workload import (
     HalfspaceBlock,
     HierarchicalBlock,
     MarginalBlock,
+    PartBlock,
     TreeBlock,
     WorkloadItem,
     expand,
@@ -28,6 +29,7 @@ from synth.queries.conjunction import ConjunctionQueries
 from synth.queries.halfspace import HalfspaceQueries
 from synth.queries.hierarchical import GroupSizeQueries, HierarchicalQueries
 from synth.queries.marginal import Marginal
+from synth.queries.marginal_part import MarginalPart
 from synth.queries.readable import Cells, GroupKinds, Products, SoftRows, WeightedRows
 from synth.table import Table
 
@@ -172,6 +174,7 @@ def compile_workload(items: Sequence[WorkloadItem], schema: Schema) -> QuerySet:
 
 COMPILERS: dict[type[Block], Callable[[Any, Schema], QueryBlock]] = {
     MarginalBlock: lambda block, schema: Marginal.of(block.attributes, Domain.of(schema)),
+    PartBlock: MarginalPart.of,
     TreeBlock: TreeQueries.of,
     ConjunctionBlock: ConjunctionQueries.of,
     HalfspaceBlock: HalfspaceQueries.of,

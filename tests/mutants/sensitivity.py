@@ -6,6 +6,10 @@ SENSITIVITY = "tests/synth/privacy/test_sensitivity.py"
 MIXTURE = "tests/synth/privacy/test_mixture.py"
 OPERATION = f"{SENSITIVITY}::test_no_neighbour_moves_an_operation_by_more_than_its_price_covers"
 DECLARED = f"{SENSITIVITY}::test_declared_sensitivities_are_attained"
+PART = (
+    "tests/synth/privacy/test_part_sensitivity.py"
+    "::test_no_neighbour_moves_a_part_by_more_than_its_price_covers"
+)
 MIXED = f"{MIXTURE}::test_no_neighbour_moves_it_by_more_than_its_price_covers"
 
 MUTANTS = (
@@ -48,6 +52,44 @@ MUTANTS = (
         "of_partition(CELLS_OF_A_TABLE, protection).stacked(self.table_count(schema))",
         "of_partition(CELLS_OF_A_TABLE, protection)",
         (f"{OPERATION}[measure a tree-row-add_remove]",),
+    ),
+    Mutant(
+        "a part priced as a whole marginal",
+        "synth/queries/marginal_part.py",
+        "return of_part(self.sizes, protection)",
+        "return Sensitivity(*[protection.max_rows_per_unit ** n for n in (1, 2, 1)])",
+        (f"{PART}[part(a,b)-row]",),
+    ),
+    Mutant(
+        "a part priced without the factor size",
+        "scrim/spec/sensitivity.py",
+        "math.prod(size * (size - 1) for size in sizes)",
+        "math.prod(size - 1 for size in sizes)",
+        (f"{PART}[part(b)-row]",),
+    ),
+    Mutant(
+        "a part priced for the cell of the row alone",
+        "scrim/spec/sensitivity.py",
+        "math.prod(size * (size - 1) for size in sizes)",
+        "math.prod((size - 1) ** 2 for size in sizes)",
+        (f"{PART}[part(a,b)-row]",),
+    ),
+    Mutant(
+        "a part priced for one row of a person",
+        "scrim/spec/sensitivity.py",
+        "l2_squared=rows**2 * math.prod(size",
+        "l2_squared=math.prod(size",
+        (f"{PART}[part(a)-person]",),
+    ),
+    Mutant(
+        "parts are measured under replace-one at the price of add/remove",
+        "scrim/spec/sensitivity.py",
+        'if protection.relation != "add_remove":',
+        "if False:",
+        (
+            "tests/synth/privacy/test_part_sensitivity.py"
+            "::test_replace_one_is_refused_before_the_rows_are_read",
+        ),
     ),
     Mutant(
         "predicates are not stacked",

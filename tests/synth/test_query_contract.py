@@ -19,6 +19,7 @@ from scrim.spec.workload import (
     Block,
     Halfspaces,
     MarginalBlock,
+    PartBlock,
     Prefixes,
     Ranges,
     expand,
@@ -362,9 +363,9 @@ def test_some_queries_of_a_block_are_answered_as_in_the_block(queries: QuerySet)
 
 
 def test_every_query_class_is_compared_with_its_contract() -> None:
-    """In the next test, or for linked rows in tests/synth/queries/test_hierarchical.py."""
+    """In the next test, or for linked rows and for parts in tests of their own in tests/synth/queries."""
     compared = {type(block) for blocks in BLOCKS.values() for block in blocks}
-    assert compared | {HierarchicalBlock, GroupSizesBlock} == COMPILERS.keys()
+    assert compared | {HierarchicalBlock, GroupSizesBlock, PartBlock} == COMPILERS.keys()
 
 
 @pytest.mark.parametrize("name", COMPILED)

@@ -24,6 +24,7 @@ from scrim.spec.workload.hierarchical import (
     HierarchicalBlock,
 )
 from scrim.spec.workload.marginals import MAX_BLOCKS, MarginalBlock, Marginals
+from scrim.spec.workload.parts import PartBlock
 from scrim.spec.workload.prefixes import Prefixes
 from scrim.spec.workload.ranges import MAX_NAMED, Ranges
 
@@ -43,6 +44,7 @@ __all__ = [
     "HierarchicalBlock",
     "MarginalBlock",
     "Marginals",
+    "PartBlock",
     "Prefixes",
     "Ranges",
     "TreeBlock",
