@@ -5,27 +5,31 @@ ResidualPlanner, for the orthogonal parts of marginals and the variance of each 
 Algorithm: the budget is divided over the marginals so that the mean squared error of the answers, or their
 largest standard error, is smallest (synth/planning/gaussian.py); rho = sum D_r^2 / (2 sigma_r^2). Least
 squares combines all measurements (synth/models/noisy_marginals.py).
-Departures: ResidualPlanner measures the parts of marginals, each with noise of its own. Whole marginals are
-measured here (docs/adr/0019-whole-marginals-for-answers.md).
+Under add/remove the parts of the marginals are measured, and the number of rows is the part of no columns.
+Under replace-one, and where `measure` names marginals, whole marginals are measured.
+Departures: the paper adds correlated noise to fewer numbers. A part is measured here with independent noise
+on whole numbers, and projected afterwards, which has the same variance at the same price. Under replace-one
+the paper's strategy is not used (docs/adr/0019-parts-of-marginals-for-answers.md).
 """
 
 from scrim.spec.mechanism import Gaussian
 from synth.mechanisms.base import Job
 from synth.models.noisy_marginals import NoisyMarginal, NoisyMarginals
 from synth.planning.spending import OneShot
-from synth.queries import Marginal
+from synth.queries import Marginal, MarginalPart
 
 
 def run(job: Job[OneShot], spec: Gaussian) -> NoisyMarginals:
-    """Measure each candidate marginal with its share of the budget."""
+    """Measure each candidate with its share of the budget."""
     blocks = job.candidates.blocks
     measured = []
     for done, (block, budget) in enumerate(zip(blocks, job.plan.measure, strict=True)):
-        assert isinstance(block, Marginal)
+        assert isinstance(block, Marginal | MarginalPart)
         job.progress(done, len(blocks))
         noisy = job.door.measure(block, budget=budget)
         counts = noisy.values.reshape(block.sizes).astype(float)
-        measured.append(NoisyMarginal(block.attributes, counts, noisy.sigma))
+        is_part = isinstance(block, MarginalPart)
+        measured.append(NoisyMarginal(block.attributes, counts, noisy.sigma, is_part=is_part))
     job.progress(len(blocks), len(blocks))
     return NoisyMarginals(
         job.estimated_rows, job.estimated_rows_sigma, tuple(measured), spec.consistent

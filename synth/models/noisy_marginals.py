@@ -4,6 +4,9 @@ Overlapping marginals are made consistent by generalised least squares. A table 
 orthogonal parts, one for each subset S of A: sum A over the attributes outside S, then subtract the
 mean along every attribute of S. Noise of equal variance stays uncorrelated between the parts, so
 least squares is a weighted mean for each S alone, with weight 1 / (sigma_A^2 prod sizes(A \\ S)).
+A part that was measured itself is prod sizes(S) times as large. Its noise is independent between cells, and
+the mean along every attribute is subtracted from it, too: what is left has the variance
+sigma_S^2 / prod sizes(S)^2.
 
 A fraction f = c / n_hat has the noise of the count c and that of the number of rows n_hat, where that
 is private. To first order (delta method), its variance is
@@ -29,7 +32,7 @@ from synth.domain import Domain
 from synth.models.base import Answers
 from synth.models.orthogonal_parts import OrthogonalPart, Table, centre, sum_to, weighted_mean
 from synth.planning.precision import Names, subsets
-from synth.queries import QuerySet
+from synth.queries import MarginalPart, QueryBlock, QuerySet
 
 Coefficients = Mapping[Names, Table]
 """A linear combination of counts: a factor for each cell of some marginals, columns in the schema's order."""
@@ -42,6 +45,8 @@ class NoisyMarginal:
     attributes: Names
     counts: Table
     sigma: float
+    is_part: bool = False
+    """Whether these are the values of the marginal's part instead (scrim/spec/workload/parts.py)."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class NoisyMarginals:
-    """Measured marginals, answered as measured or made consistent."""
+    """Measured marginals or parts of them, answered as measured or made consistent."""
 
     kind: ClassVar[str] = "noisy_marginals"
 
@@ -87,7 +92,7 @@ class NoisyMarginals:
         """Answers as fractions with standard errors. They are unbiased, so small ones may be negative."""
         values, errors, count_errors = [], [], []
         for block in queries.blocks:
-            estimate = self._marginal(block.attributes)
+            estimate = self._estimate(block)
             fractions = estimate.counts.ravel() / self.rows
             values.append(fractions)
             errors.append(self._fraction_errors(fractions, estimate))
@@ -120,6 +125,7 @@ class NoisyMarginals:
             "consistent": np.array(self.consistent),
             "rows_sigma": np.array(self.rows_sigma),
             "sigmas": np.array([m.sigma for m in self.marginals]),
+            "are_parts": np.array([m.is_part for m in self.marginals]),
         }
         for i, marginal in enumerate(self.marginals):
             arrays[f"attributes_{i}"] = np.array(marginal.attributes)
@@ -131,7 +137,10 @@ class NoisyMarginals:
         """Rebuild the model from the output of `to_arrays`."""
         marginals = tuple(
             NoisyMarginal(
-                tuple(arrays[f"attributes_{i}"].tolist()), arrays[f"counts_{i}"], float(sigma)
+                tuple(arrays[f"attributes_{i}"].tolist()),
+                arrays[f"counts_{i}"],
+                float(sigma),
+                is_part=bool(arrays["are_parts"][i]),
             )
             for i, sigma in enumerate(arrays["sigmas"])
         )
@@ -166,6 +175,13 @@ class NoisyMarginals:
                 factors = np.broadcast_to(given.reshape(shape), whole.counts.shape)
                 found[whole.attributes] = found.get(whole.attributes, 0.0) + factors
         return found
+
+    def _estimate(self, block: QueryBlock) -> Estimate:
+        if not isinstance(block, MarginalPart):
+            return self._marginal(block.attributes)
+        part = self._parts[block.attributes]
+        centred = math.prod(1 - 1 / size for size in block.sizes)
+        return Estimate(part.table * block.size, part.variance * block.size**2 * centred, 0.0)
 
     def _marginal(self, attributes: Names) -> Estimate:
         self._refuse_unmeasured(attributes)
@@ -209,6 +225,13 @@ class NoisyMarginals:
         rows = NoisyMarginal((), np.array(float(self.rows)), self.rows_sigma)
         estimates: dict[Names, list[OrthogonalPart]] = {}
         for marginal in (rows, *self.marginals):
+            if marginal.is_part:
+                cells = marginal.counts.size
+                part = OrthogonalPart(
+                    centre(marginal.counts) / cells, (marginal.sigma / cells) ** 2
+                )
+                estimates.setdefault(marginal.attributes, []).append(part)
+                continue
             for subset in subsets(marginal.attributes):
                 table = centre(sum_to(marginal.counts, marginal.attributes, subset))
                 cells = self._cells(set(marginal.attributes) - set(subset))

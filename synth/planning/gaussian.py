@@ -1,35 +1,87 @@
-"""How `gaussian` spends: it measures marginals once, with the shares that minimise the error of its answers.
+"""How `gaussian` spends: it measures once, with the shares that minimise the error of its answers.
 
-The marginals are those of the workload. Smaller ones below them are not candidates: the measurements of
-the workload determine their parts better than the optimum needs. A marginal of the workload that the
-others determine well enough is not measured.
+Under add/remove it measures the parts of the workload's marginals, each with a share of its own. This is
+the optimum over all strategies (ResidualPlanner). The part of no columns is the number of rows, which is
+counted before the mechanism starts; its share follows from the same optimum.
+
+Otherwise it measures whole marginals of the workload. Smaller ones below them are not candidates: the
+measurements of the workload determine their parts better than the optimum needs. A marginal of the
+workload that the others determine well enough is not measured.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from scrim.spec.budget import rho_of_units
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import Gaussian
-from scrim.spec.workload import Block
+from scrim.spec.sensitivity import MAX_PART_CELLS
+from scrim.spec.workload import Block, PartBlock
 from synth.planning.one_shot import divide
 from synth.planning.precision import (
     MAX_PARTS,
     Design,
     Measurable,
+    Names,
     count_parts,
     design_of,
     subsets,
 )
 from synth.planning.shares import LEAST, minimise_largest, minimise_sum
-from synth.planning.spending import OneShot, Setting
+from synth.planning.spending import ROW_COUNT_SHARE, OneShot, Setting
 
 RESOLUTION = 2**40
 """Shares are rounded to multiples of 1 / RESOLUTION, far above the rounding errors of their computation."""
+MOST_PARTS = 1000
+"""Parts are measured if there are at most this many, or at most twice as many as marginals. Each
+measurement is a pass over the rows."""
 
 
 def choose_measured(spec: Gaussian, setting: Setting) -> Sequence[Block]:
+    """The parts of the workload's marginals, or whole marginals."""
+    parts = _parts(spec, setting)
+    return [PartBlock(names) for names in parts] if parts else _choose_marginals(spec, setting)
+
+
+def row_count_share(spec: Gaussian, setting: Setting) -> float:
+    """The share of the budget for counting the rows, if their number is private.
+
+    Fractions divide by the number of rows. Its variance V adds f^2 V to that of a fraction f, in counts;
+    the squares of the fractions of a marginal sum to at most 1. In the mean over the cells of a marginal,
+    the factor of V is therefore at most 1 / cells, where that of a count is 1 / cells^2.
+    """
+    parts = _parts(spec, setting)
+    if not parts:
+        return ROW_COUNT_SHARE
+    measured = [PartBlock(()), *(PartBlock(names) for names in parts)]
+    design = _design(spec, measured, replace(setting, units=1, row_count=0))
+    of_fractions = [
+        [(p, factor if p else math.sqrt(factor)) for p, factor in terms] for terms in design.asked
+    ]
+    return _optimal_shares(spec, measured, setting, replace(design, asked=of_fractions))[0]
+
+
+def _parts(spec: Gaussian, setting: Setting) -> list[Names]:
+    """The column sets whose parts are measured; none if whole marginals are."""
+    asked, schema = setting.asked, setting.schema
+    names = [block.attributes for block in asked]
+    if (
+        not spec.consistent
+        or spec.measure is not None
+        or setting.protection.relation != "add_remove"
+        or len(asked) == 1  # whose cells, measured as they are, are as precise
+        or count_parts(names) > MAX_PARTS
+        or any(block.size(schema) > MAX_PART_CELLS for block in asked)
+        or any(schema.sizes[name] == 1 for each in names for name in each)
+    ):
+        return []
+    parts = list(dict.fromkeys(part for each in names for part in subsets(each) if part))
+    return parts if len(parts) <= max(MOST_PARTS, 2 * len(asked)) else []
+
+
+def _choose_marginals(spec: Gaussian, setting: Setting) -> Sequence[Block]:
     """The marginals of the workload, without those that others contain and that would get hardly a share."""
     asked = setting.asked
     names = [block.attributes for block in asked]
@@ -58,7 +110,13 @@ def memory_bytes(spec: Gaussian, measured: Sequence[Block], setting: Setting) ->
 
 def optimal_shares(spec: Gaussian, measured: Sequence[Block], setting: Setting) -> list[float]:
     """The share of each measured block in the budget of the mechanism."""
-    design, weights = _design(spec, measured, setting), _weights(spec, setting)
+    return _optimal_shares(spec, measured, setting, _design(spec, measured, setting))
+
+
+def _optimal_shares(
+    spec: Gaussian, measured: Sequence[Block], setting: Setting, design: Design
+) -> list[float]:
+    weights = _weights(spec, setting)
     if spec.objective == "max":
         return minimise_largest(design, weights, [1.0] * len(measured))
     cells = [block.size(setting.schema) for block in setting.asked]
@@ -83,7 +141,9 @@ def _design(spec: Gaussian, measured: Sequence[Block], setting: Setting) -> Desi
         [block.attributes for block in setting.asked],
         [
             Measurable(
-                block.attributes, block.sensitivity(setting.schema, setting.protection).l2_squared
+                block.attributes,
+                block.sensitivity(setting.schema, setting.protection).l2_squared,
+                is_part=isinstance(block, PartBlock),
             )
             for block in measured
         ],

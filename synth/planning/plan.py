@@ -7,22 +7,21 @@ The preview shows the same plan that the worker spends by: there is no second ca
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scrim.spec.errors import DomainTooLarge, SpecError
-from scrim.spec.mechanism import MECHANISMS, MechanismSpec, PublicDataSpec, Screen
+from scrim.spec.mechanism import MECHANISMS, Gaussian, MechanismSpec, PublicDataSpec, Screen
 from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease, ReleaseSpec
 from scrim.spec.schema import Schema
 from scrim.spec.workload import NUMBER_OF_GROUPS, Block, Blocks, WorkloadItem, expand
+from synth.planning import gaussian
 from synth.planning.alignment import shared_schema
 from synth.planning.histogram import MAX_CELLS
 from synth.planning.memory import ANSWER_BYTES, drawn_bytes, queries_of
 from synth.planning.pace import columns_of
 from synth.planning.planner import planner_of
-from synth.planning.spending import Plan, Setting
-
-ROW_COUNT_SHARE = 0.01
+from synth.planning.spending import ROW_COUNT_SHARE, Plan, Setting
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,18 @@ class Split:
     mechanism: int
 
 
-def split_budget(release: ReleaseSpec, schema: Schema, protection: Protection, units: int) -> Split:
+def split_budget(
+    release: ReleaseSpec,
+    schema: Schema,
+    protection: Protection,
+    units: int,
+    *,
+    row_count_share: float = ROW_COUNT_SHARE,
+) -> Split:
     """Set aside the cost of counting rows, screening and certifying; the mechanism gets the rest."""
     counted, certified = _is_count_private(schema, protection), release.outputs.certify
     screened = screen_of(release)
-    row_count = math.floor(units * ROW_COUNT_SHARE) if counted else 0
+    row_count = math.floor(units * row_count_share) if counted else 0
     screen = math.floor(units * screened.share) if screened else 0
     certify = math.floor(units * certified.share) if certified else 0
     mechanism = units - row_count - screen - certify
@@ -54,6 +60,12 @@ def split_budget(release: ReleaseSpec, schema: Schema, protection: Protection, u
             "the budget is too small to be divided; increase it, or screen or certify a smaller share"
         )
     return Split(row_count=row_count, screen=screen, certify=certify, mechanism=mechanism)
+
+
+def _row_count_share(mechanism: MechanismSpec, setting: Setting) -> float:
+    if isinstance(mechanism, Gaussian):
+        return gaussian.row_count_share(mechanism, setting)
+    return ROW_COUNT_SHARE
 
 
 def _is_count_private(schema: Schema, protection: Protection) -> bool:
@@ -124,15 +136,11 @@ def plan(
     asked, named = queries.asked, queries.named
     for blocks in (asked, named):
         refuse_unreadable(blocks, mechanism)
-    split = split_budget(release, schema, protection, units)
-    setting = Setting(
-        schema,
-        protection,
-        split.mechanism,
-        release.expected_rows,
-        asked,
-        row_count=split.row_count,
+    whole = Setting(schema, protection, units, release.expected_rows, asked)
+    split = split_budget(
+        release, schema, protection, units, row_count_share=_row_count_share(mechanism, whole)
     )
+    setting = replace(whole, units=split.mechanism, row_count=split.row_count)
     planner = planner_of(mechanism)
     measured = named or list(planner.choose_measured(mechanism, setting))
     _refuse_impossible(release, schema, asked, measured)

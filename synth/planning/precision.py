@@ -1,4 +1,4 @@
-"""The variance of answers from measured marginals, in closed form.
+"""The variance of answers from measured marginals or parts of them, in closed form.
 
 The counts of a marginal A split into orthogonal parts, one for each subset B of A: sum over the columns
 outside B, then subtract the mean along every column of B (synth/models/noisy_marginals.py). A share s of
@@ -7,6 +7,9 @@ the budget rho measures A with noise of variance D^2 / (2 rho s), and so part B 
 The parts of a marginal are uncorrelated, so the variance of each of its cells is
 
     sum over B in A of prod over B of (1 - 1/size) / (cells(A - B)^2 precision of B).
+
+A part that is measured itself (scrim/spec/workload/parts.py) is cells(B) times as large, so that a share s
+measures it with the precision 2 rho s cells(B)^2 / D^2.
 
 Precisions are stated for 2 rho = 1.
 """
@@ -26,10 +29,11 @@ MAX_PARTS = 200_000
 
 @dataclass(frozen=True)
 class Measurable:
-    """A marginal that is measured, and its squared L2 sensitivity."""
+    """A marginal, or the part of it over all its columns, and its squared L2 sensitivity."""
 
     names: Names
     l2_squared: int
+    is_part: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Design:
     """How measurements determine answers."""
 
     measured: list[Terms]
-    """The precision that one share of each measured marginal adds to its parts."""
+    """The precision that one share of each measurement adds to parts."""
     asked: list[Terms]
     """The variance of a cell of each asked marginal: the sum of factor / precision."""
     known: list[float]
@@ -103,12 +107,18 @@ def _by_least_squares(
             if centred:  # a column of one value has nothing but its mean
                 terms.append((parts.setdefault(part, len(parts)), centred / rest**2))
         answers.append(terms)
-    added = []
+    added: list[Terms] = []
     for each in measured:
-        whole = cells(each.names) * each.l2_squared
+        whole = cells(each.names)
         # What no unit can change costs nothing: it is the number of rows, if that is public.
-        inside = subsets(each.names) if each.l2_squared else ()
-        added.append([(parts[p], cells(p) / whole) for p in inside if p in parts])
+        if not each.l2_squared:
+            added.append([])
+        elif each.is_part:
+            added.append([(parts[each.names], whole**2 / each.l2_squared)])
+        else:
+            scale = whole * each.l2_squared
+            inside = (p for p in subsets(each.names) if p in parts)
+            added.append([(parts[p], cells(p) / scale) for p in inside])
     return Design(added, answers, [rows, *[0.0] * (len(parts) - 1)])
 
 

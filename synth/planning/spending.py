@@ -6,6 +6,9 @@ from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Block, Blocks
 
+ROW_COUNT_SHARE = 0.01
+"""Share of the budget for counting the rows, if their number is private."""
+
 
 @dataclass(frozen=True)
 class Setting:

@@ -302,9 +302,17 @@ class _Caveats:
     """Numeric columns that the model represents only by their bins."""
 
 
+def _count_noise(release: FinishedRelease) -> list[float]:
+    """The noise of counts, smallest first: of the answers, if it is known, or of the measurements."""
+    answers = release.answers
+    if answers is not None and answers.count_standard_errors is not None:
+        return sorted(error for error in answers.count_standard_errors.tolist() if error > 0)
+    return sorted(m.sigma for m in release.measurements if m.sigma > 0)
+
+
 def _caveats(release: FinishedRelease) -> _Caveats:
     schema: Schema = release.model.schema
-    noisy = sorted(m.sigma for m in release.measurements if m.sigma > 0)
+    noisy = _count_noise(release)
     told = columns_of(release.measurements)
     return _Caveats(
         small=2 * noisy[len(noisy) // 2] if noisy else None,

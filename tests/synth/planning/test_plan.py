@@ -144,7 +144,7 @@ def test_a_public_number_of_rows_costs_nothing() -> None:
 @pytest.mark.parametrize("units", [0, 1, 99])
 def test_a_budget_that_cannot_pay_for_counting_rows_is_refused(units: int) -> None:
     with pytest.raises(SpecError, match="too small"):
-        plan(release({"name": "gaussian"}), schema(), BY_ROW, units)
+        plan(release({"name": "mwem"}), schema(), BY_ROW, units)
 
 
 def test_a_budget_that_cannot_pay_for_certifying_is_refused() -> None:

@@ -42,6 +42,37 @@ def test_variances_are_those_of_dense_least_squares(rows: float, l2_squared: int
         np.testing.assert_allclose(dense, variance, rtol=1e-5, atol=1e-8)
 
 
+def parts(names: Names) -> NDArray[np.float64]:
+    """The matrix that computes the part of a marginal from the full table."""
+    matrix: NDArray[np.float64] = np.eye(1)
+    for name in names:
+        size = SIZES[name]
+        centred = size * np.eye(size) - np.ones((size, size))
+        matrix = np.asarray(np.kron(matrix, centred), dtype=np.float64)
+    return matrix @ sums(names)
+
+
+def test_variances_from_parts_are_those_of_dense_least_squares() -> None:
+    measured = [part for part in subsets(("a", "b", "c")) if part]
+    shares = [0.1, 0.2, 0.05, 0.3, 0.15, 0.1, 0.1]
+    asked: list[Names] = [*PAIRS, ("a",), ("a", "b", "c"), ("c", "one")]
+    design = design_of(
+        asked,
+        [Measurable(names, 7, is_part=True) for names in measured],
+        SIZES,
+        rows=0.3,
+        consistent=True,
+    )
+    information = 0.3 * np.ones((CELLS.shape[1],) * 2)
+    for names, share in zip(measured, shares, strict=True):
+        information += share / 7 * parts(names).T @ parts(names)
+    covariance = np.linalg.pinv(information, rcond=1e-14, hermitian=True)
+    found = design.variances(design.precisions(shares))
+    for names, variance in zip(asked, found, strict=True):
+        dense = np.diag(sums(names) @ covariance @ sums(names).T)
+        np.testing.assert_allclose(dense, variance, rtol=1e-8)
+
+
 def test_raw_answers_come_from_the_smallest_marginal_that_contains_them() -> None:
     measured = [Measurable(names, 2) for names in (("a", "b", "c"), ("a", "b"), ("c",))]
     asked: list[Names] = [("a",), ("c",), ("a", "c"), ("a", "b")]
