@@ -9,7 +9,7 @@ Under add/remove the parts of the marginals are measured, and the number of rows
 Under replace-one, and where `measure` names marginals, whole marginals are measured.
 Departures: the paper adds correlated noise to fewer numbers. A part is measured here with independent noise
 on whole numbers, and projected afterwards, which has the same variance at the same price. Under replace-one
-the paper's strategy is not used (docs/adr/0019-parts-of-marginals-for-answers.md).
+the paper's strategy is not used (docs/adr/0020-parts-of-marginals-for-answers.md).
 """
 
 from scrim.spec.mechanism import Gaussian

@@ -62,7 +62,7 @@ def resolve(
     refuse_large_blocks(schema, queries.asked)
     units = asked.budget.units(delta)
     setting = Setting(schema, protection, units, asked.expected_rows, queries.asked)
-    ranking = rank(setting, has_public_data=public is not None)
+    ranking = rank(auto, setting, has_public_data=public is not None)
     refused: list[PassedOverMechanism] = []
     for position, candidate in enumerate(ranking):
         mechanism = candidate.mechanism

@@ -19,6 +19,8 @@ from synth.planning.subject import Subject
 
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 """The mean of |x| under a standard Gaussian."""
+NAMED_PAIRS = 5
+"""Largest number of pairs that a warning names."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from scrim.spec.budget import rho_of_units
 from scrim.spec.mechanism import (
     MECHANISMS,
+    Auto,
     Gaussian,
     Gem,
     GemPlus,
@@ -96,14 +97,14 @@ _LEARNT = Candidate(
 )
 
 
-def rank(setting: Setting, *, has_public_data: bool) -> list[Candidate]:
+def rank(auto: Auto, setting: Setting, *, has_public_data: bool) -> list[Candidate]:
     """Rank all mechanisms for such tables, the best first."""
     if setting.schema.is_linked:
         best = _for_groups()
     elif has_public_data:
         best = _beside_public_data(_for_one_table(setting), setting)
     else:
-        best = _for_one_table(auto, setting)
+        best = _for_one_table(setting)
     if auto.goal == "max_error":
         best = [_with_smallest_largest_error(each) for each in best]
     named = {type(each.mechanism) for each in best}
@@ -126,21 +127,6 @@ def _with_smallest_largest_error(candidate: Candidate) -> Candidate:
     if not isinstance(candidate.mechanism, Gaussian):
         return candidate
     return replace(candidate, mechanism=Gaussian(name="gaussian", objective="max"))
-
-
-def visibility(setting: Setting) -> float | None:
-    """The ratio of an average cell to its noise if all pairs of columns were measured once.
-
-    The pairs are those contained in the workload's marginals; None if there are none.
-    """
-    pairs = pairs_below(setting.asked)
-    if not pairs:
-        return None
-    last = MarginalBlock(next(reversed(pairs)))
-    l2_squared = last.sensitivity(setting.schema, setting.protection).l2_squared
-    sigma = math.sqrt(max(1, l2_squared) * len(pairs) / (2 * rho_of_units(setting.units)))
-    cells = sum(pairs.values()) / len(pairs)
-    return setting.expected_rows / cells / sigma
 
 
 def _for_groups() -> list[Candidate]:

@@ -23,4 +23,4 @@ class Auto(NamedSpec):
     name: Literal["auto"]
     """Always `auto`."""
     goal: Literal["mean_error", "max_error"] = "mean_error"
-    """The error of the answers to minimise. The choice differs if most cells are smaller than their noise."""
+    """The error of the answers to minimise, if mechanisms or their settings differ in that."""
