@@ -159,8 +159,9 @@ def _sum_terms(
     while True:
         while n * step <= (lobes + 0.5) * spacing:
             centre = round(n * step / spacing) * spacing
-            if abs(n * step - centre) > reach:  # skip to the next lobe
-                n = max(n + 1, math.ceil((centre + spacing - reach) / step))
+            if abs(n * step - centre) > reach:  # between lobes: skip to the next one
+                ahead = centre if n * step < centre else centre + spacing
+                n = max(n + 1, math.floor((ahead - reach) / step))
                 continue
             value, rounding = term(n * step)
             values.append(step / math.pi * value)

@@ -10,6 +10,13 @@ UNPLANNED = (
 
 MUTANTS = (
     Mutant(
+        "exact curve: a lobe is skipped where lobes nearly touch",
+        "synth/planning/curve.py",
+        "ahead = centre if n * step < centre else centre + spacing",
+        "ahead = centre + spacing",
+        (f"{CURVE}::test_no_lobe_is_skipped_where_they_nearly_touch",),
+    ),
+    Mutant(
         "exact curve: replace-one counted as one coordinate",
         "synth/planning/accounting.py",
         "coordinates=sensitivity.l2_squared",

@@ -40,6 +40,7 @@ def probabilities(sigma: float) -> dict[int, Any]:
         return {x: weight / whole for x, weight in weights.items()}
 
 
+@cache
 def losses(moved: Moved) -> list[tuple[Any, Any]]:
     """Every privacy loss of some coordinates that move together, with its probability."""
     with mp.workdps(30):
@@ -75,6 +76,25 @@ def test_never_below_the_definition_and_close_to_it(moves: tuple[Moved, ...]) ->
             ours = delta_at(moves, epsilon)
             assert ours >= exact, epsilon
             assert ours <= exact * (1 + mpf("0.05")), epsilon
+
+
+GAPS = [
+    *((5.2 + step / 20, shift, 1) for step in range(13) for shift in (1, 2, 3)),
+    (1.0139591904789544, 3, 28),
+]
+"""Scales at which the lobes of the transform nearly touch: sigma sqrt(coordinates) of 5.2 to 5.8."""
+
+
+@pytest.mark.parametrize(("sigma", "shift", "coordinates"), GAPS)
+def test_no_lobe_is_skipped_where_they_nearly_touch(
+    sigma: float, shift: int, coordinates: int
+) -> None:
+    moves = (Moved(sigma, shift, coordinates),)
+    rho = rho_of(moves)
+    for epsilon in [rho + t * math.sqrt(2 * rho) for t in (0.3, 1.0, 2.0, 2.8, 3.7, 4.6, 5.4)]:
+        exact = exact_delta(moves, epsilon)
+        if exact > 1e-15:
+            assert delta_at(moves, epsilon) >= exact, epsilon
 
 
 @pytest.mark.parametrize("lobes", [0, 1, 2])
