@@ -37,7 +37,7 @@ SQUEEZES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-console bench-products bench-all bench-games bench-mixed bench-households bench-gaussian revision dist clean
+.PHONY: help setup setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-speed bench-console bench-products bench-all bench-games bench-mixed bench-households revision dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -114,6 +114,9 @@ bench: bench-core bench-service ## the benchmarks that take minutes
 
 bench-service: setup ## an upload of 2 GiB (UPLOAD_MIB), free answers, releases at a cap, reads, ledger
 	$(BIN)/python -m benchmarks.service --upload-mib $(UPLOAD_MIB) $(if $(ONLY_READS),--only-reads)
+
+bench-speed: setup ## processor seconds of small jobs, alone and two at once, and of a worker's first questions
+	$(BIN)/python -m benchmarks.speed
 
 bench-console: setup ## bytes and milliseconds of every page of the console
 	$(BIN)/python -m benchmarks.console

@@ -16,7 +16,7 @@ def free_answers(stack: Stack) -> None:
     """Ask one release for answers and for rows, by one analyst and by several."""
     rows = []
     with stack.worker("all"):
-        release = _released(stack)
+        release = released(stack)
     with stack.worker("fast"):
         for title, part, body in (
             ("answers, all 2-way marginals", "answers", {"workload": WORKLOAD}),
@@ -34,7 +34,7 @@ def free_answers(stack: Stack) -> None:
     )
 
 
-def _released(stack: Stack) -> str:
+def released(stack: Stack) -> str:
     """A finished and published release of a small table."""
     dataset = stack.dataset(stack.population(1.0))
     rng = random.Random(1)
