@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import torch
 
-MEMORY = 40
-"""Number of past steps that are stored."""
+from synth.planning.memory import FIT_STEP_ENTRIES, FIT_STEPS
+
 DECREASE = 1e-4
 """Smallest accepted decrease, as a share of the decrease that the slope predicts (Armijo condition)."""
 SHORTEST = 2.0**-30
@@ -46,7 +46,8 @@ def minimise(
     the point and the last steps.
     """
     point = evaluate(start)
-    known: deque[Step] = deque(past, maxlen=MEMORY)
+    stored = min(FIT_STEPS, max(1, FIT_STEP_ENTRIES // len(start)))
+    known: deque[Step] = deque(past, maxlen=stored)
     for _ in range(steps):
         if is_close(point):
             break

@@ -39,6 +39,12 @@ RECOMPUTED_TABLES = 4
 """A recomputed table, its gradient, and intermediate values."""
 CLIQUE_COPIES = 10
 """The distributions of cliques, those of the previous fit, their terms, and their sums."""
+FIT_STEPS = 40
+"""Number of past steps that the fit of a graphical model stores."""
+FIT_STEP_ENTRIES = 2**22
+"""Largest number of entries of all stored steps: 32 MiB. If there are many measurements, fewer are stored."""
+FIT_STEP_COPIES = 4
+"""The moves and the changes of the gradient, for the last fit and for the current one."""
 ELIMINATED_TABLES = 24
 """Intermediate tables of an answer across cliques, the cached ones, and their factors."""
 ANSWER_COPIES = 2
@@ -117,8 +123,10 @@ def linked_entries(*, places: int, order: int, kinds: int, cells: Sequence[int])
 
 
 def graphical_bytes(cells: int, measured: Sequence[Block], schema: Schema) -> int:
-    """The tables of a graphical model's cliques, and the values of the measurements."""
-    return DOUBLE * CLIQUE_COPIES * cells + BYTES_PER_QUERY * queries_of(measured, schema)
+    """The tables of a graphical model's cliques, the values of the measurements, and steps of the fit."""
+    queries = queries_of(measured, schema)
+    steps = FIT_STEP_COPIES * min(FIT_STEPS * queries, max(queries, FIT_STEP_ENTRIES))
+    return DOUBLE * (CLIQUE_COPIES * cells + steps) + BYTES_PER_QUERY * queries
 
 
 def elimination_bytes(cells: int, asked: Sequence[Block], schema: Schema) -> int:

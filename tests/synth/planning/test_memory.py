@@ -16,6 +16,9 @@ from synth.planning.memory import (
     ANSWER_BYTES,
     CLIQUE_COPIES,
     ELIMINATED_TABLES,
+    FIT_STEP_COPIES,
+    FIT_STEPS,
+    KEPT_TABLES,
     MAX_ENTRIES,
     drawn_bytes,
     joint_table_bytes,
@@ -106,7 +109,7 @@ def test_nothing_is_said_where_public_numbers_do_not_tell(name: str) -> None:
 def test_a_graphical_model_has_as_many_cells_as_are_allowed_or_needed() -> None:
     few, many = (forecast({"name": "pgm_em"}, columns(n, 10)) for n in (3, 13))
     assert few is not None and many is not None
-    measured = 44 * 100  # bytes for each pair
+    measured = (44 + 8 * FIT_STEP_COPIES * FIT_STEPS) * 100  # bytes for each pair
     answered = 2 * 8 * 100
     across = CLIQUE_COPIES + ELIMINATED_TABLES
     assert few == across * 8 * 10**3 + 3 * (measured + answered)
