@@ -20,7 +20,6 @@ from synth.queries import QuerySet
 
 Pair = tuple[str, ...]
 
-
 BASE_WEIGHT = 0.1
 """Weight of entropy in the base, the product of the single columns."""
 BETWEEN_ROUNDS = 0.3
@@ -32,7 +31,7 @@ LAST_STEPS = 5
 class GraphicalLearner:
     """A graphical model that is fitted to all measurements, starting from the last fit.
 
-    Its base is the product of the single columns, as measured before the first round.
+    Its base is the product of the single columns that were measured before the first round.
     """
 
     def __init__(self, job: Job[Plan], *, steps: int) -> None:
@@ -52,12 +51,13 @@ class GraphicalLearner:
 
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
         """Fit all measurements so far, closely enough for the next selection."""
-        self._evidence = [
+        evidence = [
             _evidence(target, self.model.domain, self._rows)
             for target in targets(measurements, self._rows)
         ]
-        if not self._base:
-            self._base = _product(self._evidence, self.model.domain, self._steps)
+        if not self._evidence:
+            self._base = _product(evidence, self.model.domain, self._steps)
+        self._evidence = evidence
         self._refit(steps=self._steps, close=BETWEEN_ROUNDS)
 
     def finish(self) -> GraphicalModel:

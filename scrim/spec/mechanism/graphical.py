@@ -18,4 +18,5 @@ class GraphicalSpec(AdaptiveSpec):
     """Largest total number of cells of the model's tables. A marginal that would need more is not a
     candidate."""
     steps: Steps = 200
-    """Upper bound on the optimiser's steps in each round."""
+    """Upper bound on the optimiser's steps in each round; the fit after the last round may take five
+    times as many."""

@@ -3,6 +3,7 @@
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scrim.spec.budget import UNITS_PER_RHO
@@ -67,6 +68,32 @@ def test_the_model_has_room_for_as_much_as_was_used_of_the_budget(
     assert model_of(done).beliefs.tree.cells == model_cells(sets, SIZES) <= max_cells
     at_last = [c for c in CLOSURE if model_cells([c], SIZES) <= max_cells]
     assert max_cells == smallest or len(rooms[0]) < len(at_last)
+
+
+def total_variation(rho: float) -> float:
+    """The mean distance of all triples from the truth, for 5,000 rows of six dependent columns."""
+    sizes = {"a": 2, "b": 3, "c": 4, "d": 3, "e": 5, "f": 2}
+    rows, schema = random_rows(sizes, 5000), coded_schema(sizes)
+    spec = release({"name": "aim"}, workload=TRIPLES, budget={"rho": rho})
+    done = run(spec, coded_table(schema, rows), protection=REPLACE_ONE, delta=1e-9)
+    assert done.answers is not None
+    codes = np.array(rows).T
+    true = []
+    for names in combinations(range(len(sizes)), 3):
+        table = np.zeros([list(sizes.values())[i] for i in names])
+        np.add.at(table, tuple(codes[i] for i in names), 1 / 5000)
+        true.append(table.ravel())
+    return float(np.abs(done.answers.fractions - np.concatenate(true)).sum() / (2 * len(true)))
+
+
+@pytest.mark.random
+def test_the_error_falls_as_the_budget_grows() -> None:
+    """Means over eight runs: 0.11 with a standard deviation of 0.015, 0.020 (0.0008), 0.0033 (0.0002), and
+    0.00022 (0.00004, six runs). Each step is at least six standard deviations, and 0.001 is twenty away.
+    """
+    errors = [total_variation(rho) for rho in (1e-3, 1e-1, 1e1, 1e3)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 0.001
 
 
 def test_candidates_are_all_marginals_below_what_is_asked() -> None:
