@@ -18,7 +18,6 @@ from synth.planning.memory import (
     ELIMINATED_TABLES,
     FIT_STEP_COPIES,
     FIT_STEPS,
-    KEPT_TABLES,
     MAX_ENTRIES,
     drawn_bytes,
     joint_table_bytes,
