@@ -37,7 +37,7 @@ SQUEEZES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-speed bench-console bench-products bench-all bench-games bench-mixed bench-households revision dist clean
+.PHONY: help setup setup-bench setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-speed bench-console bench-products bench-all bench-games bench-mixed bench-households bench-judge bench-gaussian revision dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -141,6 +141,11 @@ bench-mixed: setup ## errors and times with categories and numbers (SETS, EPSILO
 bench-households: setup ## errors and times with households and their people (SETS, EPSILONS, RUNS)
 	$(BIN)/python -m benchmarks.households run $(GRID)
 	$(BIN)/python -m benchmarks.households report
+
+bench-judge: setup-bench ## releases on tables that only judge, beside those of tuning (SETS, EPSILONS, RUNS); takes days
+	$(BIN)/python -m benchmarks.judge run $(GRID)
+	$(BIN)/python -m benchmarks.judge times
+	$(BIN)/python -m benchmarks.judge report
 
 bench-gaussian: setup ## root mean square errors of gaussian on ADULT, forecast and measured; takes minutes
 	$(BIN)/python -m benchmarks.gaussian $(RUNS)

@@ -13,10 +13,10 @@ from operator import mul
 
 from synth.planning.precision import Design
 
-TOLERANCE = 2e-4
+SHARE_TOLERANCE = 2e-4
 """Distance from the optimal variance, relative to it, at which the steps stop."""
 MAX_STEPS = 200
-MAX_WORK = 2_000_000
+MAX_SHARE_WORK = 2_000_000
 """Most terms that all steps together visit; large workloads get fewer steps."""
 LEAST = 0.01
 """Smallest share, relative to an equal one; every measurement needs some budget."""
@@ -30,7 +30,7 @@ def minimise_sum(design: Design, weights: Sequence[float], start: Sequence[float
     for _ in range(_steps(design)):
         precisions = design.precisions(shares)
         gains = _gains(design, loads, precisions)
-        if _above_optimum(shares, gains) <= TOLERANCE * _total(loads, precisions):
+        if _above_optimum(shares, gains) <= SHARE_TOLERANCE * _total(loads, precisions):
             break
         shares = _stepped(shares, gains)
     return _floored(shares, LEAST)
@@ -51,7 +51,7 @@ def minimise_largest(
         gains = _gains(design, loads, precisions)
         # No shares have a largest variance below the least mean of the variances, by any weights.
         bound = _total(loads, precisions) - _above_optimum(shares, gains)
-        if least - bound <= TOLERANCE * least:
+        if least - bound <= SHARE_TOLERANCE * least:
             break
         shares = _stepped(shares, gains)
         mixture = _floored(_normalised(list(map(mul, mixture, variances))), TINY)
@@ -92,4 +92,4 @@ def _floored(shares: Sequence[float], least: float) -> list[float]:
 
 
 def _steps(design: Design) -> int:
-    return max(1, min(MAX_STEPS, MAX_WORK // max(1, design.terms)))
+    return max(1, min(MAX_STEPS, MAX_SHARE_WORK // max(1, design.terms)))

@@ -134,8 +134,8 @@ def test_marginals_that_are_not_measured_are_counted_and_not_built() -> None:
     workload = [Marginals(type="marginals", k=3)]
     asked = expand(workload, schema)
     measured = as_asked(Setting(schema, ADD_REMOVE, UNITS_PER_RHO, 1000, asked))
-    built = [order for order in range(1, 4) if "blocks" in vars(asked.below(order))]
-    assert built == [max(len(block.attributes) for block in measured)]
+    assert len(measured) > 10
+    assert not any("blocks" in vars(asked.below(order)) for order in range(1, 4))
 
 
 def test_named_queries_of_all_items_are_bounded() -> None:

@@ -190,7 +190,7 @@ class TestOneTableAlone:
                 two_level,
                 table=table,
                 workload=[{"type": "marginals", "k": 1}],
-                mechanism={"name": "gaussian"},
+                mechanism={"name": "gaussian", "consistent": False},
                 budget={"rho": 0.5},
                 outputs={},
             )

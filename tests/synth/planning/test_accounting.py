@@ -157,9 +157,9 @@ def test_rounds_have_no_curve() -> None:
 
 
 def test_units_with_several_rows_have_a_curve_only_for_single_counts() -> None:
-    assert funded(protection=PERSON).operations is None
+    assert funded(ONCE[1], protection=PERSON).operations is None
     once = Protection(unit="person", max_rows_per_person=1)
-    assert funded(protection=once).operations is not None
+    assert funded(ONCE[1], protection=once).operations is not None
     single = coded_schema({"only": 1})
     spec = release(ONCE[0], workload=[{"type": "marginals", "k": 1}])
     found = fund(spec, single, PERSON, DELTA)

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from synth.planning import shares as shares_module
 from synth.planning.precision import Design, Measurable, Names, design_of, subsets
-from synth.planning.shares import LEAST, TOLERANCE, minimise_largest, minimise_sum
+from synth.planning.shares import LEAST, SHARE_TOLERANCE, minimise_largest, minimise_sum
 
 SIZES = {"a": 2, "b": 3, "c": 9, "d": 5}
 TRIPLES: list[Names] = list(combinations(SIZES, 3))
@@ -59,7 +59,7 @@ def test_the_sum_of_variances_is_as_small_as_a_general_solver_finds(
     shares = minimise_sum(asked, weights, [1.0] * 4)
     best = solved(lambda found: total(asked, weights, found), 4)
     assert sum(shares) == pytest.approx(1)
-    assert total(asked, weights, shares) <= best * (1 + 2 * TOLERANCE)
+    assert total(asked, weights, shares) <= best * (1 + 2 * SHARE_TOLERANCE)
 
 
 @pytest.mark.parametrize("weights", [[1.0] * 4, [1.0, 30.0, 0.1, 2.0]])
@@ -75,7 +75,9 @@ def test_the_largest_variance_is_as_small_as_a_general_solver_finds(weights: lis
         )
 
     best = solved(smooth, 4)
-    assert largest(asked, weights, shares) <= best * (1 + 4 ** (1 / power) - 1 + 2 * TOLERANCE)
+    assert largest(asked, weights, shares) <= best * (
+        1 + 4 ** (1 / power) - 1 + 2 * SHARE_TOLERANCE
+    )
     assert largest(asked, weights, shares) < largest(asked, weights, [0.25] * 4)
 
 
@@ -94,7 +96,7 @@ def test_marginals_below_the_workload_need_no_share(optimise: Any, data: st.Data
         shares = optimise(given_design, weights[: len(asked)], [1.0] * len(measured))
         found.append(error(given_design, weights[: len(asked)], shares))
     # Steps stop near the optimum, and every measurement keeps a small share.
-    assert found[0] <= found[1] * (1 + LEAST + 3 * TOLERANCE)
+    assert found[0] <= found[1] * (1 + LEAST + 3 * SHARE_TOLERANCE)
 
 
 def test_disjoint_marginals_get_the_root_of_their_weight() -> None:
@@ -115,5 +117,5 @@ def test_every_measurement_keeps_a_share_and_a_large_workload_gets_few_steps(
     known = design(asked, asked)
     assert min(minimise_sum(known, [1e6, 1e-6], [1, 1])) == pytest.approx(LEAST / 2, rel=0.02)
     assert min(minimise_largest(known, [1e6, 1e-6], [1, 1])) == pytest.approx(LEAST / 2, rel=0.02)
-    monkeypatch.setattr(shares_module, "MAX_WORK", 1)
+    monkeypatch.setattr(shares_module, "MAX_SHARE_WORK", 1)
     assert minimise_sum(known, [1, 1], [1, 1]) == pytest.approx([0.5, 0.5], abs=0.5)
