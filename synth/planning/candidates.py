@@ -17,7 +17,7 @@ from scrim.spec.workload.blocks import MAX_COMBINATIONS
 from synth.planning.spending import Setting
 
 MAX_MEASURED = 500_000
-"""Largest number of counts that a fit uses; more would take too long."""
+"""Largest number of counts of pairs that a fit uses, and of larger marginals; more would take too long."""
 FAINT = 0.01
 """How many times its noise an average cell of the pairs must hold. Below that, single columns alone err
 less: on LOANS at epsilon 0.1, where it is 0.02, pairs halve the largest error and cost 5% of the mean."""
@@ -37,11 +37,10 @@ def _marginals(setting: Setting) -> list[tuple[str, ...]]:
         return single
     sizes = {block.attributes: block.size(setting.schema) for block in setting.asked.marginals}
     larger = smallest({names: size for names, size in sizes.items() if len(names) > 2})
-    room = MAX_MEASURED - sum(sizes[names] for names in larger)
     covered = {pair for names in larger for pair in combinations(names, 2)}
     pairs = pairs_below(setting.asked)
     rest = {names: size for names, size in pairs.items() if names not in covered}
-    return [*dict.fromkeys([*single, *larger, *smallest(rest, most=room)])]
+    return [*dict.fromkeys([*single, *larger, *smallest(rest)])]
 
 
 def left_out(asked: Iterable[MarginalBlock], measured: Iterable[Block]) -> list[tuple[str, ...]]:
@@ -75,10 +74,10 @@ def smallest_below(setting: Setting) -> list[Block]:
     return [*map(MarginalBlock, smallest(below)), *setting.asked.others]
 
 
-def smallest(sizes: Sizes, *, most: int = MAX_MEASURED) -> list[tuple[str, ...]]:
-    """The smallest marginals, as many as have at most this number of cells together."""
+def smallest(sizes: Sizes) -> list[tuple[str, ...]]:
+    """The smallest marginals, as many as a fit can take together."""
     ordered = sorted(sizes, key=sizes.__getitem__)
-    kept = bisect_right(list(accumulate(map(sizes.__getitem__, ordered))), most)
+    kept = bisect_right(list(accumulate(map(sizes.__getitem__, ordered))), MAX_MEASURED)
     return ordered[:kept]
 
 

@@ -45,8 +45,9 @@ class OneShotMixtureSpec(MixtureSpec):
     steps: Steps = 3000
     """Upper bound on the optimiser's steps for each member. The number follows from how far the counts
     stand out from their noise; a fit stops earlier when it is as close as the noise."""
-    one_way_share: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    """Share of the budget for one-way marginals, if larger ones are measured as well."""
+    one_way_share: Annotated[float | None, Field(gt=0, lt=1)] = None
+    """Share of the budget for one-way marginals, if larger ones are measured as well. Null: 0.05, and more
+    where pairs of columns are left out, up to a half: these are answered from single columns."""
 
 
 class GenerativeSpec(AdaptiveSpec, NetworkSpec):
