@@ -32,12 +32,11 @@ from synth.planning.spending import OneShot
 
 STEPS, EXCESS, STEPS_POWER = 200, 8000.0, 0.31
 """Steps of a fit whose squared residuals exceed by EXCESS, in sum and in units of the noise, what noise
-alone would leave, and how the steps grow with that. Fitted on ADULT at epsilon 0.1, 1 and 10, where
-longer fits changed no error by more than 2%."""
+alone would leave, and how the steps grow with that. Chosen on pairs of ADULT at epsilon 0.1, 1 and 10."""
 STANDS_OUT, BENT = 3.0, 0.55
 """A cell stands out if its value is beyond this many standard deviations, and by how much a fit may bend
-towards the noise for each of them: on ADULT, ADULT reduced and LOANS the mean error is smallest where
-squared residuals are 1 - 0.55 v of the noise, v the share of cells that stand out."""
+towards the noise for each of them: on ADULT, ADULT reduced and LOANS the mean error is close to its
+smallest where squared residuals are 1 - 0.55 v of the noise, v the share of cells that stand out."""
 
 NewGenerator = Callable[[int, int], Generator]
 """Creates a generator with a number of components from a seed."""

@@ -19,8 +19,8 @@ from synth.planning.pace import Pace
 from synth.planning.spending import Setting
 
 MEMBERS, FEW_MEMBERS = 4, 2
-"""Mixtures of an ensemble: four of 250 products had 9% less mean error than one of 1,000 (ADULT), and took
-less time; two had 7% less."""
+"""Mixtures of an ensemble: four of 250 products had 4% less mean error than one of 1,000 (pairs of ADULT at
+epsilon 1)."""
 MANY_COUNTS = 100_000
 """Beyond this many counts the smaller number is fitted."""
 

@@ -48,8 +48,8 @@ class Candidate:
 
 
 _MEASURED_ONCE = (
-    "networks fitted to what is asked, measured once, had the smallest mean error at epsilon 0.1, 1 and 10 "
-    "(ADULT, ADULT reduced, LOANS, ACS; docs/mechanisms.md)"
+    "networks fitted to what is asked, measured once, had the smallest mean error at epsilon 1 (ADULT, ADULT "
+    "reduced, LOANS, ACS, one run each; docs/mechanisms.md)"
 )
 _SINGLE_COLUMNS = (
     "counts of pairs would be lost in their noise, so only single columns are measured, and relations "
