@@ -6,6 +6,7 @@ rounded up, so no conversion weakens the guarantee.
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -50,6 +51,8 @@ def rho_of_units(units: int) -> float:
     return units / UNITS_PER_RHO
 
 
+# A page of releases converts many amounts, most of them the same as on the page before.
+@lru_cache(maxsize=4096)
 def epsilon_of_units(units: int, delta: float) -> float:
     """The epsilon at `delta` that `units` of zCDP imply, rounded up.
 

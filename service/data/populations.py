@@ -63,7 +63,7 @@ def get(session: Session, population_id: UUID) -> PopulationRow:
 
 def shown(session: Session, population_id: UUID) -> ShownPopulation:
     """One population as responses show it; NotFound if there is none."""
-    row = session.execute(_SHOWN_POPULATION, {"id": population_id}).one_or_none()
+    row = session.connection().execute(_SHOWN_POPULATION, {"id": population_id}).one_or_none()
     if row is None:
         raise NotFound("there is no such population")
     return ShownPopulation.of(row)

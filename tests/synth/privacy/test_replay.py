@@ -31,9 +31,6 @@ from tests.synth.test_mechanism_contract import (
     outputs,
 )
 
-# Whatever the noise is, the outcome is the same.
-pytestmark = pytest.mark.random
-
 # What is checked holds whatever is drawn.
 pytestmark = pytest.mark.random
 
