@@ -39,8 +39,7 @@ def release_of(mechanism: Mapping[str, object], epsilon: float) -> ReleaseSpec:
 
 def forecast_error(spec: ReleaseSpec, data: DataSet, protection: Protection) -> float:
     """The root mean square error that the preview states, as a fraction of the rows."""
-    units = spec.budget.units(1 / data.rows**2)
-    resolved = resolve(spec, data.schema, protection, units)
+    resolved = resolve(spec, data.schema, protection, 1 / data.rows**2)
     (item,) = forecast(resolved, Subject("rows", data.schema, protection)).items
     assert item.sigma is not None
     return item.sigma / data.rows

@@ -70,7 +70,7 @@ def small_release(table: Table) -> ReleaseSpec:
             "expected_rows": ROWS,
         }
     )
-    return resolve(asked, table.schema, PROTECTION, asked.budget.units(DELTA)).release
+    return resolve(asked, table.schema, PROTECTION, DELTA).release
 
 
 def used() -> float:

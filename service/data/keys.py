@@ -35,7 +35,9 @@ _BY_SESSION = text(f"""
 
 def find_by_prefix(session: Session, prefix: str) -> list[WorkingKey]:
     """The valid keys whose secret begins with this prefix."""
-    return [WorkingKey(*row) for row in session.connection().execute(_BY_PREFIX, {"prefix": prefix})]
+    return [
+        WorkingKey(*row) for row in session.connection().execute(_BY_PREFIX, {"prefix": prefix})
+    ]
 
 
 def find_signed_in(session: Session, session_id: UUID) -> WorkingKey | None:
