@@ -70,7 +70,7 @@ demo: setup ## upload an example table to an embedded stack and release it, into
 	$(BIN)/scrim demo --output demo-output
 
 test: setup check ## check the code, then run the tests
-	$(BIN)/pytest -n 2 --dist worksteal -q
+	$(BIN)/pytest -n 3 --dist worksteal -q
 
 # TESTS takes arguments of pytest: files, names (-k), another selection by markers (-m).
 test-random: RUNS := $(if $(RUNS),$(RUNS),100)
