@@ -33,12 +33,14 @@ OUTPUT_COPIES = 12
 """The same for the output of a network, which has no moments."""
 ACTIVATION_COPIES = 1.5
 """Activations are kept for the gradient; their gradients are freed layer by layer."""
+SHARE_COPIES = 3
+"""The shares of all codes and their running sums, in doubles, and a copy for answers."""
 WEIGHT_COPIES = 4
 """Weights, their gradient and two moments."""
 RECOMPUTED_TABLES = 4
 """A recomputed table, its gradient, and intermediate values."""
-CLIQUE_COPIES = 10
-"""The distributions of cliques, those of the previous fit, their terms, and their sums."""
+CLIQUE_COPIES = 4
+"""The distributions of cliques, their terms, and their sums."""
 FIT_STEPS = 40
 """Number of past steps that the fit of a graphical model stores."""
 FIT_STEP_ENTRIES = 2**22
@@ -82,6 +84,17 @@ def joint_table_bytes(components: int, blocks: Iterable[Block], schema: Schema) 
     ordered = [sorted(table.values()) for table in tables]
     largest = max((math.prod(sizes[:-1]) for sizes in ordered), default=0)
     return SINGLE * RECOMPUTED_TABLES * min(MAX_ENTRIES, components * largest)
+
+
+def mixture_draw_bytes(components: int, schema: Schema) -> int:
+    """While rows are drawn from a mixture: the shares of its codes, and tables of three columns.
+
+    The rows are refined until their tables are close to the mixture's.
+    """
+    sizes = sorted(schema.sizes.values())
+    largest = math.prod(sizes[-3:-1]) if len(sizes) > 2 else 0
+    joint = min(MAX_ENTRIES, components * largest)
+    return DOUBLE * SHARE_COPIES * components * sum(sizes) + SINGLE * RECOMPUTED_TABLES * joint
 
 
 def network_bytes(components: int, *, latent: int, hidden: Sequence[int], outputs: int) -> int:

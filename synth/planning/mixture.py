@@ -12,6 +12,7 @@ from synth.planning.memory import (
     SINGLE,
     TABLE_COPIES,
     joint_table_bytes,
+    mixture_draw_bytes,
     network_bytes,
     queries_of,
 )
@@ -34,9 +35,10 @@ def members_of(spec: OneShotMixtureSpec, counts: int) -> int:
 
 
 def fitted_once_bytes(spec: MixtureSpec, measured: Sequence[Block], setting: Setting) -> int:
-    """The generator, the tables of its answers, and the measurements."""
+    """The generator, the tables of its answers, the measurements, and what drawing rows needs."""
     return (
         generator_bytes(spec, sum(setting.schema.sizes.values()))
+        + mixture_draw_bytes(spec.components, setting.schema)
         + joint_table_bytes(spec.components, measured, setting.schema)
         + BYTES_PER_QUERY * queries_of(measured, setting.schema)
     )

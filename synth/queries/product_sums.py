@@ -46,11 +46,15 @@ class PairSums:
         """The number of sums: of the panels one after another, then of the codes alone."""
         return self.width + sum((b - a) * (self.width - a) for a, b in pairwise(self.edges))
 
-    def sums(self, codes: torch.Tensor, *, limit: int) -> list[torch.Tensor]:
-        """All sums, in pieces. No table is built, so no limit applies."""
+    def write_sums(self, codes: torch.Tensor, to: torch.Tensor, *, limit: int) -> None:
+        """Write all sums. No table is built, so no limit applies."""
         table = _rows(codes, self.runs)
-        panels = [(table[a:b] @ table[a:].T).flatten() for a, b in pairwise(self.edges)]
-        return [*panels, table.sum(1)]
+        start = 0
+        for a, b in pairwise(self.edges):
+            panel = to[start : start + (b - a) * (self.width - a)].view(b - a, -1)
+            torch.mm(table[a:b], table[a:].T, out=panel)
+            start += panel.numel()
+        torch.sum(table, 1, out=to[start:])
 
     def add_gradient(
         self, codes: torch.Tensor, given: torch.Tensor, to: torch.Tensor, *, limit: int
@@ -97,12 +101,11 @@ class JointSums:
         """The number of sums: a row for each combination."""
         return self.height * self.width
 
-    def sums(self, codes: torch.Tensor, *, limit: int) -> list[torch.Tensor]:
-        """All sums; no table has more entries than the limit, or one component."""
-        total = codes.new_zeros(self.height, self.width)
+    def write_sums(self, codes: torch.Tensor, to: torch.Tensor, *, limit: int) -> None:
+        """Write all sums; no table has more entries than the limit, or one component."""
+        total = to.view(self.height, self.width).zero_()
         for batch in torch.split(codes, max(1, limit // self.height), dim=1):
             total.addmm_(self._tables(batch)[-1], _rows(batch, self.following).T)
-        return [total.flatten()]
 
     def add_gradient(
         self, codes: torch.Tensor, given: torch.Tensor, to: torch.Tensor, *, limit: int
@@ -164,7 +167,13 @@ class _AllSums(torch.autograd.Function):
         ctx.save_for_backward(probabilities)
         ctx.parts, ctx.limit = parts, limit  # type: ignore[attr-defined]
         codes = _as_rows(probabilities, parts)
-        return torch.cat([piece for part in parts for piece in part.sums(codes, limit=limit)])
+        # All sums have their place from the start: if they were allocated between the large tables, glibc
+        # could not join the freed tables, and memory would grow with each of them.
+        sizes = [part.size for part in parts]
+        sums = codes.new_empty(sum(sizes))
+        for part, of_part in zip(parts, sums.split(sizes), strict=True):
+            part.write_sums(codes, of_part, limit=limit)
+        return sums
 
     @staticmethod
     @once_differentiable

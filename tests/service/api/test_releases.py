@@ -154,8 +154,12 @@ def test_preview_of_a_game(api: Api) -> None:
 @pytest.mark.parametrize(
     ("mechanism", "expected"),
     [
-        # 14 singles for each of 500 components and 12 codes; 44 bytes for each cell of 3 marginals.
-        ({"name": "relaxed_projection", "components": 500}, 14 * 4 * 500 * 12 + 44 * (12 + 20)),
+        # 14 singles and 3 doubles for each of 500 components and 12 codes; 44 bytes for each cell of 3
+        # marginals.
+        (
+            {"name": "relaxed_projection", "components": 500},
+            (14 * 4 + 3 * 8) * 500 * 12 + 44 * (12 + 20),
+        ),
         # The fit has 20 cells. 100 rows of two cells are drawn, and 20 cells are answered.
         ({"name": "mwem"}, 100 * (2 * 16 + 40) + 20 * 320),
         ({"name": "gaussian"}, None),
