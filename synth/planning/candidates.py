@@ -44,9 +44,13 @@ def _marginals(setting: Setting) -> list[tuple[str, ...]]:
 
 
 def left_out(asked: Iterable[MarginalBlock], measured: Iterable[Block]) -> list[tuple[str, ...]]:
-    """The pairs of columns that some asked marginal contains and no measured block does."""
+    """The pairs of columns that some asked marginal contains and no measured table does.
+
+    Queries about parts of tables, such as ranges, tell too little about any pair.
+    """
     wanted = dict.fromkeys(p for block in asked for p in combinations(block.attributes, 2))
-    known = {p for block in measured for p in combinations(block.attributes, 2)}
+    tables = [block for block in measured if block.is_whole]
+    known = {p for block in tables for p in combinations(block.attributes, 2)}
     return [pair for pair in wanted if pair not in known]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.worker.support import Stack, await_that, running_stack
 
-pytestmark = [pytest.mark.slow, pytest.mark.e2e]
+pytestmark = [pytest.mark.slow, pytest.mark.e2e, pytest.mark.random]
 
 QUEUED = 300
 LONGEST_WAIT_SECONDS = 10.0

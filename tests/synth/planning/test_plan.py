@@ -12,6 +12,7 @@ from scrim.spec.errors import DomainTooLarge, SpecError
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
+from synth.planning.candidates import left_out
 from synth.planning.histogram import MAX_CELLS
 from synth.planning.plan import ReleasePlan, plan, split_budget
 from synth.planning.spending import AnnealedRounds, OneShot, Rounds
@@ -276,6 +277,13 @@ def test_single_columns_get_more_where_pairs_are_left_out() -> None:
     assert single_share([5, 5, 5]) == pytest.approx(0.05, rel=1e-6)
     # All but 25 of its 1,010,025 cells are about the widest pair, which is left out.
     assert single_share([1000, 1000, 5]) == pytest.approx(0.05 + 0.45 / 1.01, rel=1e-3)
+
+
+def test_ranges_over_a_pair_do_not_stand_in_for_its_table() -> None:
+    ranges = {"type": "ranges", "k": 2, "count": 9, "seed": 1}
+    spec = release({"name": "generative_network"}, workload=[{"type": "marginals", "k": 2}, ranges])
+    planned = check(spec, uneven([1000, 1000, 5]))
+    assert left_out(planned.asked.marginals, planned.measured) == [("c0", "c1")]
 
 
 def test_a_genetic_search_measures_what_is_asked() -> None:
