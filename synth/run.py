@@ -25,6 +25,7 @@ from synth.mechanisms.base import Cache, Job
 from synth.mechanisms.screen import Screened, screen_public_data
 from synth.models.released import AnswerTable, ReleasedModel
 from synth.planning.accounting import FundedPlan, fund
+from synth.planning.columns import complete
 from synth.planning.plan import ReleasePlan, Split, screen_of
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_blocks
@@ -81,9 +82,12 @@ def run(
     threads: int | None = None,
     cache: Cache | None = None,
     check: Callable[[], None] = go_on,
+    columns: Sequence[str] | None = None,
 ) -> FinishedRelease:
     """Run a release, or resume it from its journal.
 
+    It contains the columns that its queries mention or `outputs.columns` names, and no others; or
+    `columns`, if they were already decided.
     `units` are those reserved for it; without them, it takes the most that its budget allows. `public`
     is a public table with its own schema, for mechanisms that use one. `seed` determines the
     random choices after the noise (drawing rows); it does not affect the noise. `device` is the device on
@@ -93,8 +97,18 @@ def run(
     anything.
     """
     public_schema = None if public is None else public.schema
-    funded = fund(release, table.schema, protection, delta, public=public_schema, units=units)
+    release = complete(release, table.schema)
+    funded = fund(
+        release,
+        table.schema,
+        protection,
+        delta,
+        public=public_schema,
+        units=units,
+        columns=columns,
+    )
     planned = funded.plan
+    table = table.project(planned.schema)
     aligned = None if public is None else align(public, table.schema)
     journal = MemoryJournal() if journal is None else journal
     vault = Vault(
@@ -125,7 +139,7 @@ def run(
             rows = model.sample(release.synthetic_rows, seed)
             if release.outputs.certify is not None:
                 certified = _certify(release, vault, planned.split, queries, model, rows)
-        answers = model.answer(release.workload) if release.outputs.answers else None
+        answers = model.answer_queries(queries) if release.outputs.answers else None
     vault.close()
     return FinishedRelease(
         rows=rows,

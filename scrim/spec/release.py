@@ -4,14 +4,22 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from scrim.spec.base import Spec
+from scrim.spec.base import Name, Spec
 from scrim.spec.budget import Budget
 from scrim.spec.mechanism import AskedMechanism, Mechanism
+from scrim.spec.schema import MAX_COLUMNS
 from scrim.spec.two_level import LevelTable
 from scrim.spec.workload import Workload
 
 MAX_ROWS = 100_000_000
 DEFAULT_ROWS = 10_000
+
+
+ColumnNames = Annotated[
+    list[Name],
+    Field(min_length=1, max_length=MAX_COLUMNS, json_schema_extra={"uniqueItems": True}),
+]
+"""Columns, each once."""
 
 
 class Certify(Spec):
@@ -38,11 +46,24 @@ class Outputs(Spec):
     """Whether to release the workload's answers in addition to the rows."""
     certify: Certify | None = None
     """If given, measure the largest error of the released rows."""
+    columns: ColumnNames | None = Field(
+        # Left out of stored requests without it: they and their hashes are older than this field.
+        default=None,
+        exclude_if=lambda columns: columns is None,
+    )
+    """Columns to release in addition to those that the workload asks about. Their one-way marginals are
+    measured. A release contains no other columns."""
 
     @model_validator(mode="after")
     def _formats_once(self) -> Self:
         if len(set(self.formats)) < len(self.formats):
             raise ValueError("formats lists the same format twice")
+        return self
+
+    @model_validator(mode="after")
+    def _columns_once(self) -> Self:
+        if self.columns is not None and len(set(self.columns)) < len(self.columns):
+            raise ValueError("columns lists the same column twice")
         return self
 
 

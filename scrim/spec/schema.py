@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -416,6 +416,16 @@ class Schema(Declared):
             for column in self.attributes
             if isinstance(column, CategoricalColumn) or column.bins is not None
         }
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the released columns, in order."""
+        return [column.name for column in self.attributes]
+
+    def project(self, names: Collection[str]) -> Self:
+        """The schema without the attributes that are not named; identifiers are kept."""
+        kept = [c for c in self.columns if isinstance(c, IdentifierColumn) or c.name in names]
+        return self.model_copy(update={"columns": kept})
 
     def attribute(self, name: str) -> Attribute:
         """The released column of that name."""

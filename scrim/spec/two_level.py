@@ -4,8 +4,9 @@ Released models, queries and the door use linked rows (`LinkedSchema`): one row 
 columns of its group and its own, and the group's key, which identifies the rows of a group.
 """
 
+from collections.abc import Collection
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag
 
@@ -146,6 +147,13 @@ class LinkedSchema(Schema):
     def places(self) -> int:
         """The largest number of individuals in a group."""
         return self.max_group_size
+
+    def project(self, names: Collection[str]) -> Self:
+        """The schema without the attributes that are not named; the key is kept."""
+        of_groups = [name for name in self.group_attributes if name in names]
+        order = self.order if self.order in names else None
+        changes = {"group_attributes": of_groups, "order": order}
+        return super().project(names).model_copy(update=changes)
 
     @cached_property
     def individual_attributes(self) -> list[str]:

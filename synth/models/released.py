@@ -87,7 +87,10 @@ class ReleasedModel:
 
     def answer(self, workload: Sequence[WorkloadItem]) -> AnswerTable:
         """Answer any workload that the model covers."""
-        queries = compile_workload(workload, self.schema)
+        return self.answer_queries(compile_workload(workload, self.schema))
+
+    def answer_queries(self, queries: QuerySet) -> AnswerTable:
+        """Answer compiled queries that the model covers."""
         answers = self.model.answer(queries)
         return AnswerTable(
             items=[block.name for block in queries.blocks for _ in range(block.size)],

@@ -5,7 +5,7 @@ other one by the conversion of zCDP (section 2.7).
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal
@@ -16,7 +16,8 @@ from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
 from synth.planning.curve import Moved, delta_at, epsilon_at
-from synth.planning.plan import Queries, ReleasePlan, plan
+from synth.planning.columns import Queries
+from synth.planning.plan import ReleasePlan, plan
 from synth.planning.scale import gaussian_scale
 from synth.planning.spending import OneShot
 
@@ -145,15 +146,20 @@ def fund(
     queries: Queries | None = None,
     units: int | None = None,
     left: int | None = None,
+    columns: Sequence[str] | None = None,
 ) -> FundedPlan:
     """Plan a release with the most units that its budget allows, or with the `units` reserved for it.
+
+    `schema` is the full declared schema; `columns` are the released columns, if they were already decided.
 
     An epsilon buys at least what the conversion of zCDP gives. What the exact curve gives beyond that is
     limited to what the population has `left`. Raises SpecError if the reserved units exceed the budget.
     """
 
     def planned(amount: int) -> FundedPlan:
-        found = plan(release, schema, protection, amount, public=public, queries=queries)
+        found = plan(
+            release, schema, protection, amount, public=public, queries=queries, columns=columns
+        )
         return FundedPlan(amount, found, moves_of(release, found, schema, protection))
 
     converted, epsilon = release.budget.units(delta), release.budget.epsilon

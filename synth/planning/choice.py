@@ -14,7 +14,8 @@ from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease, ReleaseSpec
 from scrim.spec.schema import Schema
 from synth.planning.accounting import FundedPlan, fund
-from synth.planning.plan import ReleasePlan, list_queries, refuse_large_blocks
+from synth.planning.columns import complete, list_queries
+from synth.planning.plan import ReleasePlan, refuse_large_blocks
 from synth.planning.ranking import Candidate, rank
 from synth.planning.spending import Draws, OneShot, Setting
 
@@ -46,9 +47,10 @@ def resolve(
 ) -> Resolved:
     """Return the release as requested, or with the first mechanism of the ranking that can work.
 
-    `memory_bytes` is a worker's memory for a job, `left` what the population has left. Raises SpecError
+    Its workload then includes the columns of `outputs.columns`.     `memory_bytes` is a worker's memory for a job, `left` what the population has left. Raises SpecError
     if the named mechanism, or for `auto` every mechanism, cannot work.
     """
+    asked = complete(asked, schema)
     auto = asked.mechanism
     if not isinstance(auto, Auto):
         named = _by(auto, asked)

@@ -19,6 +19,8 @@ from synth.planning.subject import Subject
 
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 """The mean of |x| under a standard Gaussian."""
+NAMED_COLUMNS = 10
+"""Largest number of columns that a warning names."""
 NAMED_PAIRS = 5
 """Largest number of pairs that a warning names."""
 
@@ -60,7 +62,11 @@ def forecast(resolved: Resolved, subject: Subject) -> Forecast:
     return Forecast(
         items=items,
         operations=_operations(release, planned, schema) + around,
-        warnings=[*_warnings(release, planned), *_warnings_of_groups(planned, subject)],
+        warnings=[
+            *_warnings(release, planned),
+            *_warnings_of_groups(planned, subject),
+            *_warnings_of_columns(planned),
+        ],
     )
 
 
@@ -217,4 +223,18 @@ def _warnings_of_groups(planned: ReleasePlan, subject: Subject) -> list[str]:
     return [
         "the release covers columns of groups, but only each person's own rows are protected: this is "
         "sound only if no person can change a group's columns"
+    ]
+
+
+def _warnings_of_columns(planned: ReleasePlan) -> list[str]:
+    """Warn about declared columns that are not released, because no query mentions them."""
+    names = planned.left_out
+    if not names:
+        return []
+    further = f" and {len(names) - NAMED_COLUMNS:,} more" if len(names) > NAMED_COLUMNS else ""
+    named = ", ".join(names[:NAMED_COLUMNS]) + further
+    noun, verb, them = ("column", "is", "it") if len(names) == 1 else ("columns", "are", "them")
+    return [
+        f"{noun} {named} {verb} not released, because no query mentions {them}; ask about {them} in the "
+        f"workload, or name {them} in outputs.columns"
     ]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from scrim.spec.mechanism import AdaptiveSpec
-from scrim.spec.workload import NUMBER_OF_INDIVIDUALS, Block, GroupSizesBlock, HierarchicalBlock
-from scrim.spec.workload.hierarchical import as_linked
+from scrim.spec.workload import NUMBER_OF_INDIVIDUALS, Block, GroupSizesBlock
+from synth.planning.columns import column_alone
 from synth.planning.pace import columns_of
 from synth.planning.spending import Setting
 
@@ -13,12 +13,8 @@ def open_levels(spec: AdaptiveSpec, measured: Sequence[Block], setting: Setting)
     """The number of individuals, the sizes, and every candidate column at its own level."""
     if not spec.opening_share:
         return []
-    of_groups = set(as_linked(setting.schema).group_attributes)
     return [
         NUMBER_OF_INDIVIDUALS,
         GroupSizesBlock(()),
-        *(
-            HierarchicalBlock((name,), "group" if name in of_groups else "individual")
-            for name in columns_of(measured)
-        ),
+        *(column_alone(name, setting.schema) for name in columns_of(measured)),
     ]

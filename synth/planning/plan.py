@@ -6,17 +6,18 @@ The preview shows the same plan that the worker spends by: there is no second ca
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from scrim.spec.errors import DomainTooLarge, SpecError
 from scrim.spec.mechanism import MECHANISMS, Gaussian, MechanismSpec, PublicDataSpec, Screen
 from scrim.spec.population import Protection
-from scrim.spec.release import AskedRelease, ReleaseSpec
+from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
-from scrim.spec.workload import NUMBER_OF_GROUPS, Block, Blocks, WorkloadItem, expand
+from scrim.spec.workload import NUMBER_OF_GROUPS, Block, Blocks, WorkloadItem
 from synth.planning import gaussian
 from synth.planning.alignment import shared_schema
+from synth.planning.columns import Queries, list_queries, project_to_released, promised
 from synth.planning.histogram import MAX_CELLS
 from synth.planning.memory import ANSWER_BYTES, drawn_bytes, queries_of
 from synth.planning.pace import columns_of
@@ -84,6 +85,10 @@ def screen_of(release: ReleaseSpec) -> Screen | None:
 class ReleasePlan:
     """Everything that is decided about a release before the data are read."""
 
+    schema: Schema
+    """The schema of the released columns."""
+    left_out: list[str]
+    """The declared columns that are not released."""
     split: Split
     asked: Blocks
     measured: list[Block]
@@ -100,20 +105,6 @@ class ReleasePlan:
         return None if self.memory_bytes is None else max(self.memory_bytes, self.output_bytes)
 
 
-@dataclass(frozen=True)
-class Queries:
-    """The queries of a release's workload, and those that it names to be measured."""
-
-    asked: Blocks
-    named: Blocks
-
-
-def list_queries(release: AskedRelease, schema: Schema) -> Queries:
-    """List the queries of a release."""
-    named = release.mechanism.measure or []
-    return Queries(expand(release.workload, schema), expand(named, schema))
-
-
 def plan(
     release: ReleaseSpec,
     schema: Schema,
@@ -122,31 +113,45 @@ def plan(
     *,
     public: Schema | None = None,
     queries: Queries | None = None,
+    columns: Sequence[str] | None = None,
 ) -> ReleasePlan:
-    """Plan a release, or refuse one that cannot work before any budget is spent.
+    """Plan a release of a table with that declared schema, or refuse one that cannot work before any
+    budget is spent.
 
-    `queries` are those of the release, if they were already listed.
+    `queries` are those of the release, if they were already listed; `columns` are the released columns, if
+    they were already decided.
     """
-    mechanism = release.mechanism
-    _refuse_other_levels(mechanism, schema, protection)
+    mechanism, declared = release.mechanism, schema
+    _refuse_other_levels(mechanism, declared, protection)
+    _refuse_unbinned(release, declared.project(release.outputs.columns or ()))
     refuse_types((*release.workload, *(mechanism.measure or ())), mechanism)
-    if mechanism.needs_bins:
-        _refuse_unbinned(release, schema)
-    queries = queries or list_queries(release, schema)
+    queries = queries or list_queries(release, declared)
     asked, named = queries.asked, queries.named
+    schema = project_to_released(release, declared, queries, columns=columns)
+    _refuse_unbinned(release, schema)
     for blocks in (asked, named):
         refuse_unreadable(blocks, mechanism)
     whole = Setting(schema, protection, units, release.expected_rows, asked)
     split = split_budget(
         release, schema, protection, units, row_count_share=_row_count_share(mechanism, whole)
     )
-    setting = replace(whole, units=split.mechanism, row_count=split.row_count)
+    setting = replace(
+        whole,
+        units=split.mechanism,
+        promised=promised(release, schema, asked),
+        row_count=split.row_count,
+    )
     planner = planner_of(mechanism)
-    measured = named or list(planner.choose_measured(mechanism, setting))
+    measured = _with_promised(
+        named or list(planner.choose_measured(mechanism, setting)), setting.promised
+    )
     _refuse_impossible(release, schema, asked, measured)
     _refuse_unsuited_public_data(release, schema, public, [*asked, *measured])
     _refuse_empty_screen(release, schema, public, asked)
+    released = set(schema.names)
     return ReleasePlan(
+        schema=schema,
+        left_out=[name for name in declared.names if name not in released],
         split=split,
         asked=asked,
         measured=measured,
@@ -154,6 +159,12 @@ def plan(
         memory_bytes=planner.memory_bytes(mechanism, measured, setting),
         output_bytes=_output_bytes(release, schema, asked),
     )
+
+
+def _with_promised(measured: Sequence[Block], wanted: Iterable[Block]) -> list[Block]:
+    """Add the promised blocks that no whole block covers."""
+    covered = set(columns_of(block for block in measured if block.is_whole))
+    return [*measured, *(b for b in wanted if not covered.issuperset(b.attributes))]
 
 
 def _output_bytes(release: ReleaseSpec, schema: Schema, asked: list[Block]) -> int:
@@ -240,7 +251,7 @@ def _refuse_empty_screen(
 
 
 def _refuse_unbinned(release: ReleaseSpec, schema: Schema) -> None:
-    if not release.mechanism.releases_rows:
+    if not (release.mechanism.needs_bins and release.mechanism.releases_rows):
         return
     for column in schema.attributes:
         if column.name not in schema.sizes:

@@ -6,12 +6,10 @@ from fractions import Fraction
 
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import AdaptiveSpec
-from scrim.spec.workload import Block, MarginalBlock, TreeBlock
+from scrim.spec.workload import Block
+from synth.planning.columns import column_alone
 from synth.planning.pace import Pace, columns_of
 from synth.planning.spending import AnnealedRounds, Rounds, Setting
-
-OPENING_LEVELS = 5
-"""Levels of the trees that measure numbers without bins before the first round."""
 
 
 def plan_rounds(
@@ -24,14 +22,13 @@ def plan_rounds(
 ) -> Rounds:
     """Divide the budget over T k selections and measurements; the paper's theorem 1 omits the k.
 
-    `first` is measured once, before the rounds; by default, every column alone.
+    `first` is measured once, before the rounds; by default, every column alone. If that has no share, the
+    promised blocks are, each with the budget of one of the other measurements and its selection.
     """
     first = _every_column(spec, measured, setting) if first is None else first
-    opened = tuple(moved_of(first, setting))
+    opened = tuple(moved_of(first or setting.promised, setting))
     public = tuple(dict.fromkeys(g for g in (*first, *measured) if not is_moved(g, setting)))
-    opening = (
-        math.floor(Fraction(spec.opening_share) * setting.units / len(opened)) if opened else 0
-    )
+    opening = _opening(spec, len(opened), setting, pace=pace)
     reserved = setting.units - opening * len(opened)
     each = reserved // (pace.rounds * pace.per_round)
     weight = spec.selection_share**2 / (spec.selection_share**2 + (1 - spec.selection_share) ** 2)
@@ -55,18 +52,22 @@ def plan_rounds(
     return planned
 
 
+def _opening(spec: AdaptiveSpec, opened: int, setting: Setting, *, pace: Pace) -> int:
+    """Units for each block that is measured before the rounds."""
+    if not opened:
+        return 0
+    if spec.opening_share:
+        return math.floor(Fraction(spec.opening_share) * setting.units / opened)
+    return setting.units // (pace.rounds * pace.per_round + opened)
+
+
 def _every_column(
     spec: AdaptiveSpec, measured: Sequence[Block], setting: Setting
 ) -> Sequence[Block]:
     """The distribution of every candidate column, if the opening has a share."""
     if not spec.opening_share:
         return []
-    return [
-        MarginalBlock((name,))
-        if name in setting.schema.sizes
-        else TreeBlock((name,), OPENING_LEVELS)
-        for name in columns_of(measured)
-    ]
+    return [column_alone(name, setting.schema) for name in columns_of(measured)]
 
 
 def is_moved(block: Block, setting: Setting) -> bool:

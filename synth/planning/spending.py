@@ -21,6 +21,8 @@ class Setting:
     expected_rows: int
     """The declared approximate number of rows."""
     asked: Blocks
+    promised: tuple[Block, ...] = ()
+    """Blocks that are measured in any case: the columns that `outputs.columns` adds."""
     row_count: int = 0
     """Units for counting the rows before the mechanism starts; 0 if their number is public."""
 

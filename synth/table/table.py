@@ -46,6 +46,10 @@ class Table:
             _check_chunk(chunk, self._dtypes)
             yield chunk
 
+    def project(self, schema: Schema) -> "Table":
+        """The same rows with only the columns of `schema`, which are some of this table's."""
+        return Table(schema, _ProjectedChunks(self, [column.name for column in schema.columns]))
+
     def codes(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
         """Yield, for each chunk, the discrete codes of the named attributes; numbers as their bins."""
         return (codes for codes, _ in self.read(codes=names, numbers=()))
@@ -100,6 +104,18 @@ class Table:
                     "ingest the file again with this one"
                 )
         return table
+
+
+class _ProjectedChunks:
+    """Some columns of a table's chunks; each iteration reads them again."""
+
+    def __init__(self, table: Table, names: Sequence[str]) -> None:
+        self._table = table
+        self._names = names
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for chunk in self._table.chunks():
+            yield {name: chunk[name] for name in self._names}
 
 
 def _attribute(schema: Schema, name: str) -> Attribute:

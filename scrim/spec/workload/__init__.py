@@ -30,6 +30,7 @@ from scrim.spec.workload.ranges import MAX_NAMED, Ranges
 
 __all__ = [
     "MAX_BLOCKS",
+    "MAX_ITEMS",
     "NUMBER_OF_GROUPS",
     "NUMBER_OF_INDIVIDUALS",
     "BinaryTree",
@@ -53,6 +54,9 @@ __all__ = [
     "expand",
 ]
 
+MAX_ITEMS = 100
+"""Largest number of items in a workload."""
+
 WorkloadItem = Annotated[
     Marginals | Ranges | BinaryTree | Prefixes | Halfspaces | Hierarchical | GroupSizes,
     Discriminated("type"),
@@ -71,7 +75,7 @@ def _refuse_many_named(items: list[WorkloadItem]) -> list[WorkloadItem]:
 
 
 Workload = Annotated[
-    list[WorkloadItem], Field(min_length=1, max_length=100), AfterValidator(_refuse_many_named)
+    list[WorkloadItem], Field(min_length=1, max_length=MAX_ITEMS), AfterValidator(_refuse_many_named)
 ]
 """The queries of a release: items that are answered together."""
 
