@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -15,6 +15,7 @@ from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
 from scrim.spec.workload import NUMBER_OF_GROUPS
+from synth.basis import MeasuredQueries
 from synth.device import choose_device
 from synth.domain import Domain
 from synth.door import Door, RowCount
@@ -133,6 +134,13 @@ def run(
             cache=cache,
             check=check,
             note=notes.update,
+        )
+        model = replace(
+            model,
+            measured=MeasuredQueries.of(
+                (measurement.query for measurement in vault.measurements),
+                public_columns=[] if aligned is None else aligned.schema.names,
+            ),
         )
         rows, certified = None, None
         if release.synthetic_rows is not None:

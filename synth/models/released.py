@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import WorkloadItem
+from synth.basis import Basis, MeasuredQueries
 from synth.models.base import Model
 from synth.models.graphical import GraphicalModel
 from synth.models.group_types import GroupTypes
@@ -22,7 +23,7 @@ from synth.models.noisy_marginals import NoisyMarginals
 from synth.models.product import ProductMixture
 from synth.models.rows import Rows
 from synth.models.support import Support
-from synth.queries import QuerySet, compile_workload
+from synth.queries import QueryBlock, QuerySet, compile_workload
 from synth.table import Chunk
 from synth.table.drawing import draw_rows
 
@@ -42,7 +43,15 @@ KINDS: dict[str, type[Model]] = {
 }
 """Every model that can be saved, by the name it is saved under."""
 
-ANSWER_COLUMNS = ("item", "query", "fraction", "count", "standard_error", "count_standard_error")
+ANSWER_COLUMNS = (
+    "item",
+    "query",
+    "value",
+    "count",
+    "standard_error",
+    "count_standard_error",
+    "basis",
+)
 """The columns of a table of answers, in the order in which they are written."""
 
 
@@ -58,6 +67,8 @@ class AnswerTable:
     """Standard errors of the fractions, if known."""
     count_standard_errors: NDArray[np.float64] | None
     """Standard errors of the counts, if known."""
+    bases: list[Basis]
+    """What each answer is based on (synth/basis.py)."""
 
     def lines(self, span: slice = slice(None)) -> Iterator[tuple[Any, ...]]:
         """The values of `ANSWER_COLUMNS` for each query; None for an unknown standard error."""
@@ -72,6 +83,7 @@ class AnswerTable:
             unknown
             if self.count_standard_errors is None
             else self.count_standard_errors[span].tolist(),
+            self.bases[span],
             strict=True,
         )
 
@@ -84,6 +96,8 @@ class ReleasedModel:
     estimated_rows: int
     """The number of rows (of groups, where rows are linked): public, or measured with noise."""
     model: Model
+    measured: MeasuredQueries | None = None
+    """What was measured; None if that is unknown, because an earlier version stored the model."""
 
     def answer(self, workload: Sequence[WorkloadItem]) -> AnswerTable:
         """Answer any workload that the model covers."""
@@ -99,7 +113,13 @@ class ReleasedModel:
             counts=answers.values * self.estimated_rows,
             standard_errors=answers.standard_errors,
             count_standard_errors=answers.count_standard_errors,
+            bases=[basis for block in queries.blocks for basis in self._bases(block)],
         )
+
+    def _bases(self, block: QueryBlock) -> Sequence[Basis]:
+        if self.measured is None:
+            return ["model"] * block.size
+        return self.measured.bases(block, self.schema)
 
     def _wholes(self, queries: QuerySet) -> NDArray[np.float64]:
         """The denominator of each fraction, per row: one, or the model's count of the whole."""
@@ -117,8 +137,13 @@ class ReleasedModel:
 
     def to_bytes(self) -> bytes:
         """The model as a NumPy archive of plain arrays."""
-        about = {"format": MODEL_FORMAT, "kind": self.model.kind, "rows": self.estimated_rows}
-        about["schema"] = self.schema.model_dump(mode="json")
+        about = {
+            "format": MODEL_FORMAT,
+            "kind": self.model.kind,
+            "rows": self.estimated_rows,
+            "schema": self.schema.model_dump(mode="json"),
+            "measured": None if self.measured is None else self.measured.to_plain(),
+        }
         buffer = BytesIO()
         arrays: dict[str, Any] = self.model.to_arrays()
         np.savez_compressed(buffer, about=np.array(json.dumps(about)), **arrays)
@@ -135,7 +160,9 @@ class ReleasedModel:
         declared = LinkedSchema if "group_attributes" in about["schema"] else Schema
         schema = declared.model_validate_json(json.dumps(about["schema"]))
         model = KINDS[about["kind"]].from_arrays(arrays, rows=about["rows"], schema=schema)
-        return cls(schema, about["rows"], model)
+        known = about.get("measured")
+        measured = None if known is None else MeasuredQueries.from_plain(known)
+        return cls(schema, about["rows"], model, measured)
 
     def save(self, path: Path) -> None:
         """Write the model to a file."""
