@@ -28,7 +28,7 @@ class ComparedShare:
 
     def of_answers(self, answers: Iterable[Answer]) -> float | None:
         """The share from the answers of one cross table that has these columns."""
-        counts = ((_cells(answer.query), answer.fraction) for answer in answers)
+        counts = ((_cells(answer.query), answer.value) for answer in answers)
         return self._ratio(counts, str.__eq__)
 
     def of_rows(self, rows: Iterable[Cells]) -> float | None:

@@ -1,9 +1,9 @@
 """Responses of the service. Unknown fields, which a newer service may add, are kept."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 FINAL_STATES = frozenset({"succeeded", "failed", "cancelled"})
 
@@ -139,6 +139,8 @@ class Release(Record):
     dataset_id: str | None = None
     table: str | None = None
     """For two-level data, the table that was released alone."""
+    columns: list[str] = []
+    """The names of the released columns, in order."""
     mechanism: dict[str, Any] = {}
     choice: Choice | None = None
 
@@ -166,6 +168,8 @@ class Preview(Record):
     queries: int
     operations: int | None
     items: list[ItemForecast]
+    left_out_columns: list[str] = []
+    """The declared columns that would not be released, because no query mentions them."""
     warnings: list[str]
     mechanism: dict[str, Any] = {}
     choice: Choice | None = None
@@ -178,12 +182,15 @@ class Answer(Record):
 
     item: str
     query: str
-    fraction: float
+    value: Annotated[float, Field(validation_alias=AliasChoices("value", "fraction"))]
+    """The answer as a share; files of earlier versions call it `fraction`."""
     count: float
     standard_error: float | None = None
-    """Standard error of the fraction, if known."""
+    """Standard error of the value, if known."""
     count_standard_error: float | None = None
     """Standard error of the count, if known."""
+    basis: str | None = None
+    """`measured`, `model` or `independent`; None in files of earlier versions."""
 
 
 class Event(Record):

@@ -117,8 +117,8 @@ def answers_as_csv(answers: AnswerTable) -> Iterator[bytes]:
     for first in range(0, len(answers.items), _ROWS_AT_ONCE):
         buffer = io.StringIO()
         csv.writer(buffer, lineterminator="\n").writerows(
-            (escaped(item), escaped(query), *numbers)
-            for item, query, *numbers in answers.lines(slice(first, first + _ROWS_AT_ONCE))
+            (escaped(item), escaped(query), *others)
+            for item, query, *others in answers.lines(slice(first, first + _ROWS_AT_ONCE))
         )
         yield buffer.getvalue().encode()
 
@@ -146,7 +146,7 @@ def _answers_as_parquet(answers: AnswerTable, folder: Path) -> Iterator[bytes]:
         answers.standard_errors,
         answers.count_standard_errors,
     )
-    columns = [
+    columns: list[pa.Array] = [
         *(pa.array(texts, pa.string()) for texts in (answers.items, answers.queries)),
         *(
             pa.nulls(len(answers.items), pa.float64())
@@ -154,6 +154,7 @@ def _answers_as_parquet(answers: AnswerTable, folder: Path) -> Iterator[bytes]:
             else pa.array(each, pa.float64())
             for each in numbers
         ),
+        pa.array(answers.bases, pa.string()),
     ]
     table = pa.table(columns, names=ANSWER_COLUMNS)
     return _by_way_of_a_file(lambda file: pq.write_table(table, file), folder)

@@ -44,6 +44,8 @@ class ReleaseJob:
     """Why this mechanism was chosen, if `auto` was requested."""
     subject: Subject
     """Which of the dataset's rows are read, and how they are protected."""
+    columns: list[str]
+    """The names of the released columns."""
     delta: float
     units: int
     """The reserved amount; `run` refuses it if it is not what the budget allows."""
@@ -108,6 +110,7 @@ def load_order(context: Context, release_id: UUID) -> ReleaseJob:
         spec=spec,
         choice=None if release.choice is None else MechanismChoice.model_validate(release.choice),
         subject=subject_of(spec, schema_of(dataset), population.protection),
+        columns=release.columns,
         delta=population.delta,
         units=release.units,
         population_id=population.id,

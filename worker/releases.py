@@ -235,6 +235,7 @@ def _run(
         threads=attempt.context.settings.job_threads,
         cache=StoredCache(attempt.context.storage),
         check=reporter.check,
+        columns=order.columns,
     )
 
 
@@ -246,6 +247,7 @@ def _about(context: Context, order: ReleaseJob, artifacts: Mapping[str, Written]
         population=order.population_name,
         asked_on=order.asked_at.astimezone(UTC).date(),
         spec=order.spec,
+        declared=order.subject.schema,
         choice=order.choice,
         protection=order.subject.protection,
         delta=order.delta,

@@ -192,9 +192,16 @@ def answers(
         show_json(found)
         return
     show_table(
-        ["query", "share", "standard error", "count", "standard error"],
+        ["query", "share", "standard error", "count", "standard error", "basis"],
         (
-            (each.query, each.fraction, each.standard_error, each.count, each.count_standard_error)
+            (
+                each.query,
+                each.value,
+                each.standard_error,
+                each.count,
+                each.count_standard_error,
+                each.basis,
+            )
             for each in found
         ),
     )

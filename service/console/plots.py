@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import cast
 from uuid import UUID
 
 from scrim.spec.schema import Schema
@@ -13,7 +14,7 @@ from service.data import releases
 from service.data.artifacts import read_artifact
 from service.data.context import Context
 from service.data.errors import NotFound
-from service.releases.schemas import ModelAnswer
+from service.releases.schemas import Basis, ModelAnswer
 
 ANSWERS = "answers.csv"
 LARGEST_READ = 2_000_000
@@ -106,7 +107,7 @@ def _columns_of(
             return {}
         for name, part in zip(names, parts, strict=True):
             label = part.removeprefix(f"{name}=")
-            sums[name][label] = sums[name].get(label, 0.0) + answer.fraction
+            sums[name][label] = sums[name].get(label, 0.0) + answer.value
     errors = [answer.standard_error if len(names) == 1 else None for answer in answers]
     return {
         name: [
@@ -119,13 +120,16 @@ def _columns_of(
 
 
 def _answer(row: Mapping[str, str]) -> ModelAnswer:
+    # Files of earlier versions have no basis, and other names.
+    row = {"value": row.get("fraction", ""), "basis": "model", **row}
     return ModelAnswer(
         item=row["item"],
         query=row["query"],
-        fraction=float(row["fraction"]),
+        value=float(row["value"]),
         count=float(row["count"]),
         standard_error=_known(row["standard_error"]),
         count_standard_error=_known(row["count_standard_error"]),
+        basis=cast(Basis, row["basis"]),
     )
 
 

@@ -237,9 +237,10 @@ def _item(context: Context, release_id: UUID, columns: list[str]) -> dict[str, A
 
 
 def _released_schema(context: Context, release: ReleaseView) -> Schema:
-    """The declared columns, which are public: every released file shows them."""
+    """The declarations of the released columns, which are public: every released file shows them."""
     with context.transaction() as work:
-        return schema_of(dataset_rows.get(work.session, release.dataset_id)).linked
+        declared = schema_of(dataset_rows.get(work.session, release.dataset_id)).linked
+    return declared.project(release.columns)
 
 
 def _editor(

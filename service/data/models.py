@@ -139,6 +139,8 @@ class ReleaseRow(Row):
     spec: Mapped[dict[str, Any]]
     spec_hash: Mapped[bytes]
     choice: Mapped[dict[str, Any] | None]
+    columns: Mapped[list[str]]
+    """The names of the released columns, in order."""
     units: Mapped[int]
     state: Mapped[str] = mapped_column(default="queued")
     published: Mapped[bool] = mapped_column(default=False)

@@ -46,6 +46,7 @@ class ShownRelease(NamedTuple):
     population_id: UUID
     spec: dict[str, Any]
     choice: dict[str, Any] | None
+    columns: list[str]
     units: int
     state: str
     published: bool

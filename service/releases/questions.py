@@ -10,7 +10,7 @@ from scrim.spec.errors import SpecError
 from scrim.spec.question import MAX_SAMPLE_ROWS, Question, SampleRequest
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
-from scrim.spec.workload import expand
+from scrim.spec.workload import columns_named, expand
 from service.data import datasets, populations
 from service.data.context import Context
 from service.data.declared import schema_of
@@ -48,8 +48,22 @@ async def _ask(context: Context, task: str, *args: Any) -> Any:
 def _check_question(context: Context, release_id: UUID, caller: Caller, question: Question) -> None:
     with context.transaction() as work:
         release = _finished(find_visible(work.session, release_id, caller))
-        schema = _subject(work.session, release).schema
+        declared = _subject(work.session, release).schema
+    schema = declared.project(release.columns)
+    _refuse_unreleased(question, declared, schema)
     _refuse_impossible(question, ReleaseSpec.model_validate(release.spec), schema)
+
+
+def _refuse_unreleased(question: Question, declared: Schema, released: Schema) -> None:
+    """Refuse questions about declared columns that are not part of the release."""
+    left_out = set(declared.names) - set(released.names)
+    for name in columns_named(question.workload):
+        if name in left_out:
+            message = (
+                f"column {name!r} is not part of this release; to include it in a new release, ask about "
+                "it in the workload or name it in outputs.columns"
+            )
+            raise Invalid(message, errors=[FieldProblem(loc=["body", "workload"], message=message)])
 
 
 def _refuse_impossible(question: Question, release: ReleaseSpec, schema: Schema) -> None:

@@ -18,6 +18,8 @@ from synth.planning.choice import Resolved
 from synth.planning.forecast import Forecast
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+Basis = Literal["measured", "model", "independent"]
+"""What an answer is based on."""
 MAX_ANSWERS = 100_000
 """Maximum queries of one response; ask for more in a release."""
 
@@ -84,7 +86,7 @@ class ReleaseView(View):
     population_id: UUID
     """The population whose budget it spends."""
     workload: list[dict[str, Any]]
-    """The requested queries."""
+    """The requested queries, and those about columns that only `outputs.columns` names."""
     mechanism: dict[str, Any]
     """The mechanism and its parameters; the chosen one, if `auto` was requested."""
     choice: MechanismChoice | None
@@ -93,6 +95,8 @@ class ReleaseView(View):
     """The budget as requested."""
     outputs: dict[str, Any]
     """The requested outputs."""
+    columns: list[str]
+    """The names of the released columns, in order; for two-level data, those of groups first."""
     table: LevelTable | None = None
     """For two-level data, the table that is released alone; null if both are released, or if there is
     only one table."""
@@ -173,7 +177,10 @@ class PreviewView(View):
     """Approximate memory that a worker would need to fit the model, draw the rows and write the files,
     in addition to an idle worker's; null if it is not known in advance."""
     items: list[ItemForecastView]
-    """The forecast of each item of the workload."""
+    """The forecast of each item of the workload; last, of those about columns that only `outputs.columns`
+    names."""
+    left_out_columns: list[str]
+    """The declared columns that would not be released, because no query mentions them."""
     warnings: list[str]
     """Possible surprises, such as a release that would be refused."""
 
@@ -205,6 +212,7 @@ class PreviewView(View):
                 ItemForecastView(item=position, **vars(item))
                 for position, item in enumerate(forecast.items)
             ],
+            left_out_columns=resolved.plan.left_out,
             warnings=[*([short] if units > left else []), *forecast.warnings, *warnings],
         )
 
@@ -216,14 +224,17 @@ class ModelAnswer(View):
     """The item of the workload, such as the columns of a marginal."""
     query: str
     """The cell."""
-    fraction: float
+    value: float
     """The answer as a share of all rows, or of all groups or individuals if these are counted."""
     count: float
     """The answer as a count."""
     standard_error: float | None
-    """Standard error of the fraction, if known; includes the noise of the number of rows, if private."""
+    """Standard error of the value, if known; includes the noise of the number of rows, if private."""
     count_standard_error: float | None
     """Standard error of the count, if known."""
+    basis: Basis
+    """`measured`: the query, or cells that it sums, was measured. `model`: inferred from other measurements.
+    `independent`: nothing that was measured relates its columns."""
 
 
 class ModelAnswers(View):

@@ -89,6 +89,7 @@ def create(
         spec=spec.model_dump(mode="json", exclude_none=True),
         spec_hash=canonical_sha256(spec),
         choice=resolved.choice and resolved.choice.model_dump(mode="json", exclude_none=True),
+        columns=resolved.plan.schema.names,
         units=resolved.funded.units,
         published=body.publish,
         dry_run=body.dry_run,

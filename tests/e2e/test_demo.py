@@ -149,7 +149,7 @@ class TestFiles:
         tables = read_answers(demo.output / "answers.csv")
         assert set(tables) == {frozenset(question) for question in QUESTIONS}
         for answers in tables.values():
-            assert sum(answer.fraction for answer in answers) == pytest.approx(1, abs=1e-6)
+            assert sum(answer.value for answer in answers) == pytest.approx(1, abs=1e-6)
 
     def test_the_rows_keep_what_was_asked(self, rows: list[dict[str, str]]) -> None:
         """The table is public and fictional, so this test may compare with the truth."""

@@ -349,11 +349,11 @@ class TestReleases:
         assert script.requests[1].headers["Last-Event-ID"] == "7"
 
     def test_a_model_is_asked(self, play: Play, spec: Path) -> None:
-        item = {"item": "sex", "query": "sex=F", "fraction": 0.5, "count": 10.0}
-        item |= {"standard_error": 0.25, "count_standard_error": 2.5}
+        item = {"item": "sex", "query": "sex=F", "value": 0.5, "count": 10.0}
+        item |= {"standard_error": 0.25, "count_standard_error": 2.5, "basis": "model"}
         script = play(answer({"items": [item], "next": None}))
         line = run("release", "answers", "r1", spec)[1].splitlines()[1]
-        assert line.split() == ["sex=F", "0.5", "0.25", "10", "2.5"]
+        assert line.split() == ["sex=F", "0.5", "0.25", "10", "2.5", "model"]
         assert script.bodies == [{"workload": SPEC["workload"]}]
         spec.write_text("{}")
         assert run("release", "answers", "r1", spec)[0] == 2

@@ -63,14 +63,16 @@ class TestCalls:
         item = {
             "item": "sex",
             "query": "sex=F",
-            "fraction": 0.5,
+            "value": 0.5,
             "count": 10.0,
             "standard_error": 0.02,
             "count_standard_error": 0.1,
+            "basis": "independent",
         }
         script = Script(answer({"items": [item], "next": None}))
         found = script.client().releases.answers("r1", SPEC["workload"])
-        assert (found[0].query, found[0].fraction) == ("sex=F", 0.5)
+        assert (found[0].query, found[0].value) == ("sex=F", 0.5)
+        assert found[0].basis == "independent"
         assert (found[0].standard_error, found[0].count_standard_error) == (0.02, 0.1)
         assert script.bodies == [{"workload": SPEC["workload"]}]
 

@@ -92,11 +92,11 @@ class TestComparison:
 
     def test_answers_and_rows_tell_the_same(self, tmp_path: Path) -> None:
         (tmp_path / "answers.csv").write_text(
-            "item,query,fraction,count,standard_error,count_standard_error\n"
-            '"age,sex","age=[0, 65) & sex=F",0.1,10,,\n'
-            '"age,sex","age=[0, 65) & sex=M",0.3,30,,\n'
-            '"age,sex","age=[65, 99] & sex=F",0.6,60,0.01,0.5\n'
-            "sex,sex=F,0.7,70,,\n"
+            "item,query,value,count,standard_error,count_standard_error,basis\n"
+            '"age,sex","age=[0, 65) & sex=F",0.1,10,,,model\n'
+            '"age,sex","age=[0, 65) & sex=M",0.3,30,,,model\n'
+            '"age,sex","age=[65, 99] & sex=F",0.6,60,0.01,0.5,measured\n'
+            "sex,sex=F,0.7,70,,,measured\n"
         )
         (tmp_path / "rows.csv").write_text("age,sex\n" + "3,F\n" + "64,M\n" * 3 + "65,F\n" * 6)
         share = ComparedShare("", {"age": "[0, 65)"}, {"sex": "F"})
@@ -105,7 +105,14 @@ class TestComparison:
         assert share.of_rows(read_rows(tmp_path / "rows.csv")) == pytest.approx(0.25)
         assert len(table_with(["sex"], tables)) == 1
 
+    def test_answers_of_an_earlier_version_are_read(self, tmp_path: Path) -> None:
+        (tmp_path / "answers.csv").write_text(
+            "item,query,fraction,count,standard_error,count_standard_error\nsex,sex=F,0.7,70,,\n"
+        )
+        ((found,),) = read_answers(tmp_path / "answers.csv").values()
+        assert (found.value, found.basis) == (0.7, None)
+
     def test_a_share_of_nothing_is_unknown(self) -> None:
-        none = Answer(item="sex", query="sex=F", fraction=0.0, count=0.0)
+        none = Answer(item="sex", query="sex=F", value=0.0, count=0.0)
         assert ComparedShare("", {}, {"sex": "F"}).of_answers([none]) is None
         assert ComparedShare("", {}, {"sex": "F"}).of_rows([]) is None

@@ -69,20 +69,21 @@ def test_answers() -> None:
         counts=np.array([5.0, -10]),
         standard_errors=None,
         count_standard_errors=None,
+        bases=["measured", "independent"],
     )
     header, first, second = csv.reader(io.StringIO(b"".join(answers_as_csv(table)).decode()))
     assert header == [
-        *("item", "query", "fraction", "count", "standard_error", "count_standard_error")
+        *("item", "query", "value", "count", "standard_error", "count_standard_error", "basis")
     ]
-    assert first == ["'=a,b", "'=a=1 & b=2", "0.25", "5.0", "", ""]
-    assert second == ["c", 'c="x"', "-0.5", "-10.0", "", ""]
+    assert first == ["'=a,b", "'=a=1 & b=2", "0.25", "5.0", "", "", "measured"]
+    assert second == ["c", 'c="x"', "-0.5", "-10.0", "", "", "independent"]
     with_errors = replace(
         table,
         standard_errors=np.array([0.125, 0.25]),
         count_standard_errors=np.array([1.0, 2.0]),
     )
     _, *lines = csv.reader(io.StringIO(b"".join(answers_as_csv(with_errors)).decode()))
-    assert [line[4:] for line in lines] == [["0.125", "1.0"], ["0.25", "2.0"]]
+    assert [line[4:6] for line in lines] == [["0.125", "1.0"], ["0.25", "2.0"]]
 
 
 @pytest.mark.random

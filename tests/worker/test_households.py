@@ -303,7 +303,7 @@ class TestBothTables:
         answers = rows_of(stack.artifact(released, "answers.csv"))
         fractions: defaultdict[str, float] = defaultdict(float)
         for each in answers:
-            fractions[each["item"]] += float(each["fraction"])
+            fractions[each["item"]] += float(each["value"])
         # Every individual, and every group by its size, is in exactly one cell.
         wholes = [item for item in fractions if item.startswith("individuals") or "size" in item]
         assert len(wholes) == 4

@@ -203,7 +203,7 @@ def test_answers_and_samples(live: Live) -> None:
     asked = {"workload": [{"type": "marginals", "attributes": [["sex"]]}]}
     answer = stack.http.post(f"/v1/releases/{release}/answers", json=asked)
     assert answer.status_code == 200, answer.text
-    assert sum(each["fraction"] for each in answer.json()["items"]) == pytest.approx(1)
+    assert sum(each["value"] for each in answer.json()["items"]) == pytest.approx(1)
     drawn = stack.http.post(f"/v1/releases/{release}/samples", json={"rows": 7})
     assert drawn.status_code == 200, drawn.text
     assert len(drawn.text.splitlines()) == 8

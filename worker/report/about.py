@@ -7,6 +7,7 @@ from datetime import date
 from scrim.spec.choice import MechanismChoice
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
+from scrim.spec.schema import Schema
 from worker.report.balance import Balance
 
 
@@ -33,6 +34,8 @@ class About:
     files: Sequence[ReleasedFile]
     balance: Balance | None
     """The population's account before the day of the release; None for a dry run."""
+    declared: Schema | None = None
+    """The declared schema, if the dataset has columns that are not released."""
     provenance: str | None = None
     """The declared source of the public data, if any was used."""
     choice: MechanismChoice | None = None

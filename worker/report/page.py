@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ from markupsafe import Markup
 from scrim.spec.budget import epsilon_of_units
 from scrim.spec.schema import CategoricalColumn, Schema
 from scrim.spec.workload.bins import has_bin_for_each_number
+from synth.basis import Basis
 from synth.run import FinishedRelease
 from synth.table.linking import groups_in
 from worker.report import descriptions, svg, texts
@@ -40,6 +42,11 @@ _PURPOSES = {
     "best_mixture": "screening the public data",
     "certify": "bounding the error of the released rows",
 }
+_BASES: dict[Basis, str] = {
+    "measured": "Measured, or a sum of measured cells",
+    "model": "Inferred by the model from other measurements",
+    "independent": "Columns that no measurement relates to each other",
+}
 _IN_ROWS = {"rows", "measure"}
 """The operations whose noise is stated in rows."""
 
@@ -50,6 +57,7 @@ def render(release: FinishedRelease, about: About) -> bytes:
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     reserved = release.certificate["rho_units_reserved"]
     spent = release.certificate["rho_units"]
+    declared = about.declared or release.model.schema
     page = (
         _environment()
         .get_template("report.html")
@@ -58,8 +66,8 @@ def render(release: FinishedRelease, about: About) -> bytes:
             style=Markup(style),
             style_digest=digest,
             people=descriptions.people(about.protection),
-            asked=descriptions.asked(about.spec.workload, release.model.schema),
-            measure=descriptions.asked(about.spec.mechanism.measure or [], release.model.schema),
+            asked=descriptions.asked(about.spec.workload, declared),
+            measure=descriptions.asked(about.spec.mechanism.measure or [], declared),
             mechanism=about.spec.mechanism,
             summary=descriptions.summary(about.spec.mechanism),
             parameters=descriptions.parameters(about.spec.mechanism),
@@ -250,9 +258,11 @@ def _heat_map(
 
 @dataclass(frozen=True)
 class _Answers:
-    """The number of answers, and their standard errors if known."""
+    """The number of answers, what they are based on, and their standard errors if known."""
 
     number: int
+    bases: list[tuple[str, int]]
+    """How many answers have each basis, in words."""
     errors: list[tuple[str, float, float]] | None
     """The smallest, the median and the largest standard error: of the fractions, of the counts."""
 
@@ -262,12 +272,16 @@ def _answers(release: FinishedRelease) -> _Answers | None:
     if answers is None:
         return None
     number = len(answers.items)
+    times = Counter(answers.bases)
+    bases = [(words, times[basis]) for basis, words in _BASES.items() if times[basis]]
     if answers.standard_errors is None or answers.count_standard_errors is None:
-        return _Answers(number, None)
+        return _Answers(number, bases, None)
     fractions, counts = np.sort(answers.standard_errors), np.sort(answers.count_standard_errors)
     positions = {"Smallest": 0, "Median": number // 2, "Largest": -1}
     return _Answers(
-        number, [(name, float(fractions[i]), float(counts[i])) for name, i in positions.items()]
+        number,
+        bases,
+        [(name, float(fractions[i]), float(counts[i])) for name, i in positions.items()],
     )
 
 

@@ -51,6 +51,7 @@ __all__ = [
     "TreeBlock",
     "Workload",
     "WorkloadItem",
+    "columns_named",
     "expand",
 ]
 
@@ -78,6 +79,16 @@ Workload = Annotated[
     list[WorkloadItem], Field(min_length=1, max_length=MAX_ITEMS), AfterValidator(_refuse_many_named)
 ]
 """The queries of a release: items that are answered together."""
+
+
+def columns_named(items: Iterable[WorkloadItem]) -> list[str]:
+    """The columns that items mention by name, each once."""
+    found: dict[str, None] = {}
+    for item in items:
+        sets = getattr(item, "attributes", None) or getattr(item, "queries", None) or ()
+        for names in sets:
+            found |= dict.fromkeys(names)
+    return list(found)
 
 
 def expand(items: Iterable[WorkloadItem], schema: Schema) -> Blocks:

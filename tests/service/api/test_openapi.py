@@ -47,10 +47,11 @@ ANSWERS = {
         {
             "item": "sex",
             "query": "sex=F",
-            "fraction": 0.5,
+            "value": 0.5,
             "count": 1.0,
             "standard_error": None,
             "count_standard_error": None,
+            "basis": "model",
         }
     ],
     SAMPLE: CSV.decode(),

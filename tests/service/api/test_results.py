@@ -200,10 +200,11 @@ def test_answers_come_from_a_worker(api: Api, finished: str, valkey_server: Valk
     row = {
         "item": "sex",
         "query": "sex=F",
-        "fraction": 0.5,
+        "value": 0.5,
         "count": 1.0,
         "standard_error": 0.5,
         "count_standard_error": 0.25,
+        "basis": "measured",
     }
     workload = [{"type": "marginals", "attributes": [["sex"]]}]
     with worker(valkey_server.url, {ANSWER: [row]}) as asked:

@@ -55,7 +55,7 @@ def world(api: Api) -> Iterator[World]:
     dataset = api.ready_dataset(population)
     households = api.dataset(api.population(**HOUSEHOLDS), TWO_LEVEL)
     release = api.release(dataset, publish=True)
-    api.finish(release, {"answers.csv": b"item,query,fraction,count\n"})
+    api.finish(release, {"answers.csv": b"item,query,value,count\n"})
     real = {
         "population": population,
         "dataset": dataset,

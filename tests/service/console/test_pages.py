@@ -36,8 +36,8 @@ COLUMNS = {
     "c1.bins_value": "10",
 }
 ANSWERS = (
-    b"item,query,fraction,count,standard_error,count_standard_error\n"
-    b"sex,sex=F,0.4,40.0,0.01,0.7\nsex,sex=M,0.6,60.0,0.01,0.7\n"
+    b"item,query,value,count,standard_error,count_standard_error,basis\n"
+    b"sex,sex=F,0.4,40.0,0.01,0.7,measured\nsex,sex=M,0.6,60.0,0.01,0.7,measured\n"
 )
 
 
@@ -577,7 +577,7 @@ def test_a_busy_key_is_told_to_wait(
 
 def test_a_release_with_damaged_answers_is_shown_without_them(api: Api, everybody: Visitor) -> None:
     release = api.release(api.ready_dataset(api.population()), publish=True)
-    content = f"item,query,fraction,count\nsex,sex=F,0.5,{release}\n".encode()
+    content = f"item,query,value,count\nsex,sex=F,0.5,{release}\n".encode()
     api.finish(release, {"answers.csv": content})
     (path,) = [each for each in api.objects() if each.read_bytes() == content]
     path.unlink()

@@ -31,14 +31,15 @@ SCHEMA = Schema.model_validate(
 )
 
 
-def answer(item: str, query: str, fraction: float, error: float | None = None) -> ModelAnswer:
+def answer(item: str, query: str, value: float, error: float | None = None) -> ModelAnswer:
     return ModelAnswer(
         item=item,
         query=query,
-        fraction=fraction,
+        value=value,
         count=0,
         standard_error=error,
         count_standard_error=None,
+        basis="measured",
     )
 
 

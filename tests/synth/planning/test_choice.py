@@ -109,8 +109,14 @@ def test_numbers_without_bins_take_rows(item: dict[str, Any]) -> None:
     found = ask(with_numbers(), workload=[item])
     assert chosen(found) == "private_gsd"
     assert "cannot answer" in against(found)["generative_network"]
+
+
+def test_numbers_without_bins_are_left_out_unless_they_are_named() -> None:
     marginals = [{"type": "marginals", "attributes": [["sex", "age"]]}]
     found = ask(with_numbers(), workload=marginals)
+    assert chosen(found) == "generative_network"
+    assert found.plan.left_out == ["pay"]
+    found = ask(with_numbers(), workload=marginals, outputs={"columns": ["pay"]})
     assert chosen(found) == "private_gsd"
     assert "'pay' needs bins" in against(found)["generative_network"]
 
