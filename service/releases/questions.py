@@ -59,11 +59,10 @@ def _refuse_unreleased(question: Question, declared: Schema, released: Schema) -
     left_out = set(declared.names) - set(released.names)
     for name in columns_named(question.workload):
         if name in left_out:
-            message = (
+            raise SpecError(
                 f"column {name!r} is not part of this release; to include it in a new release, ask about "
                 "it in the workload or name it in outputs.columns"
             )
-            raise Invalid(message, errors=[FieldProblem(loc=["body", "workload"], message=message)])
 
 
 def _refuse_impossible(question: Question, release: ReleaseSpec, schema: Schema) -> None:

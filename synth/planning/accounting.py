@@ -15,8 +15,8 @@ from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
-from synth.planning.curve import Moved, delta_at, epsilon_at
 from synth.planning.columns import Queries
+from synth.planning.curve import Moved, delta_at, epsilon_at
 from synth.planning.plan import ReleasePlan, plan
 from synth.planning.scale import gaussian_scale
 from synth.planning.spending import OneShot

@@ -47,8 +47,9 @@ def resolve(
 ) -> Resolved:
     """Return the release as requested, or with the first mechanism of the ranking that can work.
 
-    Its workload then includes the columns of `outputs.columns`.     `memory_bytes` is a worker's memory for a job, `left` what the population has left. Raises SpecError
-    if the named mechanism, or for `auto` every mechanism, cannot work.
+    Its workload then also asks about the columns of `outputs.columns`. `memory_bytes` is a worker's memory
+    for a job, `left` what the population has left. Raises SpecError if the named mechanism, or for `auto`
+    every mechanism, cannot work.
     """
     asked = complete(asked, schema)
     auto = asked.mechanism

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import MECHANISMS as CATALOGUE
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
@@ -341,6 +342,69 @@ def test_never_touches_rows_outside_the_door(mechanism: dict[str, Any]) -> None:
     plain, spec = private_table(mechanism), ask(mechanism)
     watched = Watched(plain.schema, list(plain.chunks()))
     check_valid(carry_out(spec, watched), spec, plain.schema)
+
+
+def ask_about_some(mechanism: dict[str, Any], *columns: str) -> ReleaseSpec:
+    """A release about two of the three columns, and about those of `columns`."""
+    kind, asked = (
+        ("hierarchical", ["a", "c"]) if is_linked(mechanism) else ("marginals", ["b", "c"])
+    )
+    outputs: dict[str, Any] = {} if mechanism["name"] == "gaussian" else {"rows": 50}
+    if columns:
+        outputs["columns"] = list(columns)
+    workload = [{"type": kind, "attributes": [asked]}]
+    return release(mechanism, workload=workload, outputs=outputs)
+
+
+def left_out_of(mechanism: dict[str, Any]) -> str:
+    """The column that `ask_about_some` leaves out."""
+    return "b" if is_linked(mechanism) else "a"
+
+
+def test_releases_only_the_columns_that_are_asked_about(mechanism: dict[str, Any]) -> None:
+    spec, table, journal = ask_about_some(mechanism), private_table(mechanism), MemoryJournal()
+    done = carry_out(spec, table, journal)
+    left_out = left_out_of(mechanism)
+    schema = table.schema.project(set(table.schema.names) - {left_out})
+    check_valid(done, spec, schema)
+    assert done.model.schema == schema
+    assert done.answers is not None
+    assert all(basis in {"measured", "model"} for basis in done.answers.bases)
+    with pytest.raises(SpecError, match=f"no column '{left_out}'"):
+        done.model.answer(ask_about(mechanism, left_out).workload)
+    # Whatever the column that is left out contains, the same outcomes give the same release.
+    other = {left_out: lambda codes: np.zeros_like(codes)}
+    changed = [
+        {name: other.get(name, lambda same: same)(values) for name, values in chunk.items()}
+        for chunk in table.chunks()
+    ]
+    again = carry_out(spec, Table(table.schema, changed), MemoryJournal(journal.operations()))
+    assert outputs(again) == outputs(done)
+
+
+def ask_about(mechanism: dict[str, Any], *columns: str) -> ReleaseSpec:
+    kind = "hierarchical" if is_linked(mechanism) else "marginals"
+    return release(mechanism, workload=[{"type": kind, "attributes": [list(columns)]}])
+
+
+def test_measures_the_columns_that_are_named(mechanism: dict[str, Any]) -> None:
+    named = left_out_of(mechanism)
+    spec, table, journal = (
+        ask_about_some(mechanism, named),
+        private_table(mechanism),
+        MemoryJournal(),
+    )
+    done = carry_out(spec, table, journal)
+    assert done.model.schema == table.schema
+    assert done.answers is not None
+    bases = dict(zip(done.answers.items, done.answers.bases, strict=True))
+    item = f"groups by {named}" if is_linked(mechanism) else named
+    is_game = mechanism["name"] in GAMES and mechanism.get("critic") != "measured"
+    assert bases[item] == ("model" if is_game else "measured")
+    assert sum(each.price for each in journal.operations()) <= spec.budget.units(DELTA)
+    if spec.mechanism.releases_rows and not (is_game or spec.mechanism.needs_public_data):
+        pair = done.model.answer(ask_about(mechanism, "a", "b").workload)
+        assert set(pair.bases) == {"independent"}
 
 
 def same_operation(a: Operation, b: Operation) -> bool:

@@ -76,7 +76,9 @@ def _refuse_many_named(items: list[WorkloadItem]) -> list[WorkloadItem]:
 
 
 Workload = Annotated[
-    list[WorkloadItem], Field(min_length=1, max_length=MAX_ITEMS), AfterValidator(_refuse_many_named)
+    list[WorkloadItem],
+    Field(min_length=1, max_length=MAX_ITEMS),
+    AfterValidator(_refuse_many_named),
 ]
 """The queries of a release: items that are answered together."""
 

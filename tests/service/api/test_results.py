@@ -290,4 +290,5 @@ def test_a_column_without_bins_has_no_cells(api: Api) -> None:
     api.finish(release)
     asked = {"workload": [{"type": "marginals", "attributes": [["sex", "income"]]}]}
     answer = api.role("analyst").post(f"/v1/releases/{release}/answers", json=asked)
-    assert "'income' needs bins" in problem(answer, 422, "cannot-work")["detail"]
+    detail = problem(answer, 422, "cannot-work")["detail"]
+    assert "'income' is not part of this release" in detail and "outputs.columns" in detail

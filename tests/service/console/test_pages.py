@@ -487,7 +487,7 @@ class TestReleases:
         page = everybody.get(f"/releases/{published}").text
         (line,) = re.findall(r'<tr><th scope="row">sex=F</th>(.*?)</tr>', page)
         cells = re.findall(r"<td[^>]*>(.*?)</td>", line)
-        assert cells == ["40.00&thinsp;%", "1.00 %", "40", "0.7"]
+        assert cells == ["40.00&thinsp;%", "1.00 %", "40", "0.7", "measured"]
 
     def test_without_a_worker_questions_are_not_lost_in_silence(
         self, everybody: Visitor, published: str
