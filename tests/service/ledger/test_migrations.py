@@ -1,9 +1,11 @@
 """Migrations go up, down and up again, and never delete spending."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -79,6 +81,49 @@ def test_releases_learn_which_key_asked_for_them(fresh: Ledger) -> None:
     assert release.key_id == names["key"]
     assert release.turn_at == release.started_at
     migrate(fresh.owner_url, target=BEFORE_TURNS)
+
+
+BEFORE_COLUMNS = "0009"
+ASK_BEFORE_COLUMNS = """
+    INSERT INTO api_key (id, name, prefix, secret_sha256, scopes)
+    VALUES (:key, 'curator', 'scrim_', sha256('secret'), '{curator}');
+    INSERT INTO population (id, name, unit, relation, cap, delta)
+    VALUES (:population, 'people', 'row', 'add_remove', '{"rho": 1}', 1e-9);
+    INSERT INTO dataset (id, name, population_id, visibility, schema, wrapped_key)
+    VALUES (:dataset, 'table', :population, 'private', CAST(:schema AS jsonb), '');
+    INSERT INTO release (id, dataset_id, population_id, key_id, spec, spec_hash, units)
+    VALUES (:release, :dataset, :population, :key, CAST(:spec AS jsonb), sha256('spec'), 1)
+"""
+NAMED = [{"name": "pid", "type": "identifier"}, {"name": "a", "type": "real"}]
+LINKED = {
+    "groups": {"key": "hid", "columns": [{"name": "hid", "type": "integer"}, *NAMED[1:]]},
+    "individuals": {"group_key": "home", "columns": [*NAMED[:1], {"name": "b", "type": "real"}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "spec", "columns"),
+    [
+        ({"columns": [*NAMED, {"name": "b", "type": "real"}]}, {}, ["a", "b"]),
+        (LINKED, {}, ["a", "b"]),
+        (LINKED, {"table": "groups"}, ["a"]),
+        (LINKED, {"table": "individuals"}, ["b"]),
+    ],
+)
+def test_earlier_releases_contain_all_columns(
+    fresh: Ledger, schema: dict[str, Any], spec: dict[str, Any], columns: list[str]
+) -> None:
+    migrate(fresh.owner_url, target=BEFORE_COLUMNS)
+    values: dict[str, Any] = {name: uuid4() for name in ("key", "dataset", "release")}
+    values["population"] = fresh.open_account(10)
+    values |= {"schema": json.dumps(schema), "spec": json.dumps(spec)}
+    with fresh.owner.begin() as connection:
+        for statement in ASK_BEFORE_COLUMNS.split(";"):
+            connection.execute(text(statement), values)
+    migrate(fresh.owner_url)
+    with fresh.owner.connect() as connection:
+        assert connection.scalar(text("SELECT columns FROM release")) == columns
+    migrate(fresh.owner_url, target=BEFORE_COLUMNS)
 
 
 def test_command_line_takes_the_address_from_the_environment(
