@@ -33,9 +33,8 @@ from synth.queries.marginal import joined
 Basis = Literal["measured", "model", "independent"]
 Names = tuple[str, ...]
 
-ROWS = "rows"
-"""The kind of table that has one cell for each combination of codes, counted in rows."""
-SIZES = "sizes"
+CODES = "codes"
+"""The kind of table with one cell for each combination of codes."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class MeasuredQueries:
         for conjunction in block.conjunctions:
             names = tuple(condition.column for condition in conjunction)
             if names not in known:
-                is_measured = has_bins and self._contains(ROWS, names)
+                is_measured = has_bins and self._contains(CODES, names)
                 known[names] = self._basis(names, is_measured=is_measured)
             found.append(known[names])
         return found
@@ -129,7 +128,7 @@ class MeasuredQueries:
         if isinstance(block, TreeQueries):
             tree = TreeBlock(block.attributes, block.levels)
             has_bins = tree.unaligned(schema) is None
-            return (has_bins and self._contains(ROWS, block.attributes)) or any(
+            return (has_bins and self._contains(CODES, block.attributes)) or any(
                 self._contains(_tree(levels), block.attributes)
                 for levels in self._levels
                 if levels >= block.levels
@@ -143,7 +142,7 @@ class MeasuredQueries:
         columns = [schema.attribute(name) for name in block.attributes]
         are_categories = all(isinstance(column, CategoricalColumn) for column in columns)
         return (
-            table.kind == ROWS
+            table.kind == CODES
             and are_categories
             and any(self._contains(_tree(levels), table.columns) for levels in self._levels)
         )
@@ -189,7 +188,7 @@ def _table(block: QueryBlock) -> MeasuredTable | None:
     """The table that a block consists of; None if it has no table."""
     match block:
         case Marginal() | MarginalPart():
-            return MeasuredTable(ROWS, block.attributes)
+            return MeasuredTable(CODES, block.attributes)
         case TreeQueries():
             return MeasuredTable(_tree(block.levels), block.attributes)
         case HierarchicalQueries(level="individual"):
@@ -200,7 +199,7 @@ def _table(block: QueryBlock) -> MeasuredTable | None:
             kind = f"groups with {joined(block.of_individuals)}"
             return MeasuredTable(kind, block.of_groups)
         case GroupSizeQueries():
-            return MeasuredTable(SIZES, ())
+            return MeasuredTable("sizes", ())
         case _:
             return None
 

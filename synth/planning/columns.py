@@ -27,7 +27,7 @@ from scrim.spec.workload import (
 )
 from synth.planning.pace import columns_of
 
-LEVELS = 5
+OPENING_LEVELS = 5
 """Levels of the tree that measures a column of numbers without bins."""
 
 Release = TypeVar("Release", bound=AskedRelease)
@@ -107,7 +107,7 @@ def column_alone(name: str, schema: Schema) -> Block:
     """The distribution of one column, counted at its own level if rows are linked."""
     if schema.is_linked:
         return HierarchicalBlock((name,), "group" if _is_of_groups(name, schema) else "individual")
-    return MarginalBlock((name,)) if name in schema.sizes else TreeBlock((name,), LEVELS)
+    return MarginalBlock((name,)) if name in schema.sizes else TreeBlock((name,), OPENING_LEVELS)
 
 
 def _items_about(names: Sequence[str], schema: Schema) -> list[WorkloadItem]:
@@ -127,7 +127,7 @@ def _items_about(names: Sequence[str], schema: Schema) -> list[WorkloadItem]:
     if binned:
         items.append(Marginals(type="marginals", attributes=binned))
     if numbers:
-        items.append(BinaryTree(type="binary_tree", attributes=numbers, levels=LEVELS))
+        items.append(BinaryTree(type="binary_tree", attributes=numbers, levels=OPENING_LEVELS))
     return items
 
 
