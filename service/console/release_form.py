@@ -113,10 +113,15 @@ def body_of(form: Form) -> dict[str, Any]:
 
 
 def _outputs_of(form: Form, entry: CatalogueEntry) -> dict[str, Any]:
-    outputs: dict[str, Any] = {"formats": form.all("formats"), "answers": form.has("answers")}
+    named = [name.strip() for name in form.text("columns").split(",")]
+    outputs: dict[str, Any] = {
+        "formats": form.all("formats"),
+        # A mechanism without rows always releases answers.
+        "answers": form.has("answers") or not entry.releases_rows,
+        **given(columns=[name for name in named if name] or None),
+    }
     if not entry.releases_rows:
-        # This mechanism always releases answers, and never rows.
-        return {"formats": form.all("formats"), "answers": True}
+        return outputs
     outputs |= given(rows=number(form.text("rows")))
     if form.has("certify"):
         outputs["certify"] = given(

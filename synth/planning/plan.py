@@ -123,7 +123,7 @@ def plan(
     """
     mechanism, declared = release.mechanism, schema
     _refuse_other_levels(mechanism, declared, protection)
-    _refuse_unbinned(release, declared.project(release.outputs.columns or ()))
+    _refuse_unbinned(release, declared.project(set(release.outputs.columns or ())))
     refuse_types((*release.workload, *(mechanism.measure or ())), mechanism)
     queries = queries or list_queries(release, declared)
     asked, named = queries.asked, queries.named

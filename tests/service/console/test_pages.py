@@ -338,6 +338,18 @@ class TestNewReleases:
         known = everybody.api.all.post("/v1/releases/preview", json=body).json()
         assert f'<dd class="number">{known["queries"]}</dd>' in answer.text
 
+    def test_more_columns_are_named_and_those_left_out_are_shown(
+        self, everybody: Visitor, dataset: str
+    ) -> None:
+        fields = release_fields(dataset, **{"w0.k": "", "w0.attributes": "sex"})
+        text = unescape(everybody.post("/releases/preview", fields).text)
+        assert "Column age is not released" in text
+        text = unescape(everybody.post("/releases/preview", fields | {"columns": "age, "}).text)
+        assert "not released" not in text
+        assert '"columns": [' in text
+        text = everybody.post("/releases/preview", fields | {"columns": "agee"}).text
+        assert "no such column" in text
+
     def test_a_choice_is_explained(self, everybody: Visitor, dataset: str) -> None:
         fields = release_fields(dataset, mechanism="auto")
         text = everybody.post("/releases/preview", fields).text
