@@ -13,8 +13,7 @@ def shared_schema(schema: Schema, public: Schema) -> Schema:
     shared = [column for column in schema.attributes if column.name in found]
     if not shared:
         raise SpecError(
-            "the public dataset has none of the columns of this release; ask about columns that it has, or "
-            "give its columns the same names"
+            "the public dataset shares no column with the private one; give its columns the same names"
         )
     for column in shared:
         other = found[column.name]
