@@ -24,10 +24,14 @@ from synth.measurements import Measurement
 from synth.mechanisms import run_mechanism
 from synth.mechanisms.base import Cache, Job
 from synth.mechanisms.screen import Screened, screen_public_data
+from synth.models.base import Model
+from synth.models.error_bars import ErrorBars
+from synth.models.noisy_marginals import NoisyMarginals
 from synth.models.released import AnswerTable, ReleasedModel
 from synth.planning.accounting import FundedPlan, fund
 from synth.planning.columns import complete
 from synth.planning.plan import ReleasePlan, Split, screen_of
+from synth.planning.spending import Draws, Plan
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_blocks
 from synth.table import Chunk, Table, align
@@ -171,7 +175,7 @@ def run(
 def _learn(
     release: ReleaseSpec,
     schema: Schema,
-    door: Door,
+    door: Vault,
     planned: ReleasePlan,
     queries: QuerySet,
     progress: Callable[[JobProgress], None],
@@ -212,7 +216,18 @@ def _learn(
         note=note,
     )
     model = run_mechanism(job, release.mechanism)
-    return ReleasedModel(schema, rows.value, model), screened
+    bars = _error_bars(model, door, planned.spending, rows)
+    return ReleasedModel(schema, rows.value, model, bars), screened
+
+
+def _error_bars(model: Model, door: Vault, plan: Plan, rows: RowCount) -> ErrorBars | None:
+    """What standard errors follow from, unless the model states its own."""
+    if isinstance(model, NoisyMarginals):
+        return None
+    drawn = plan.resolution if isinstance(plan, Draws) else None
+    return ErrorBars.of(
+        model, door.measurements, rows=rows.value, rows_sigma=rows.sigma, drawn=drawn
+    )
 
 
 def _count(door: Door, schema: Schema, *, budget: int) -> RowCount:

@@ -14,7 +14,8 @@ from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import WorkloadItem
 from synth.basis import Basis, MeasuredQueries
-from synth.models.base import Model
+from synth.models.base import Answers, Model
+from synth.models.error_bars import ErrorBars
 from synth.models.graphical import GraphicalModel
 from synth.models.group_types import GroupTypes
 from synth.models.histogram import Histogram
@@ -98,6 +99,8 @@ class ReleasedModel:
     model: Model
     measured: MeasuredQueries | None = None
     """What was measured; None if that is unknown, because an earlier version stored the model."""
+    error_bars: ErrorBars | None = None
+    """What standard errors follow from; None if the model states its own, and in files without them."""
 
     def answer(self, workload: Sequence[WorkloadItem]) -> AnswerTable:
         """Answer any workload that the model covers."""
@@ -105,11 +108,12 @@ class ReleasedModel:
 
     def answer_queries(self, queries: QuerySet) -> AnswerTable:
         """Answer compiled queries that the model covers."""
-        answers = self.model.answer(queries)
+        wholes = self._wholes(queries)
+        answers = self._with_errors(queries, self.model.answer(queries), wholes)
         return AnswerTable(
             items=[block.name for block in queries.blocks for _ in range(block.size)],
             queries=[label for block in queries.blocks for label in block.labels(self.schema)],
-            fractions=answers.values / self._wholes(queries),
+            fractions=answers.values / wholes,
             counts=answers.values * self.estimated_rows,
             standard_errors=answers.standard_errors,
             count_standard_errors=answers.count_standard_errors,
@@ -120,6 +124,20 @@ class ReleasedModel:
         if self.measured is None:
             return ["model"] * block.size
         return self.measured.bases(block, self.schema)
+
+    def _with_errors(
+        self, queries: QuerySet, answers: Answers, wholes: NDArray[np.float64]
+    ) -> Answers:
+        """The answers with standard errors: the model's own, or those that its measurements imply.
+
+        A model's fractions sum to one, whatever the number of rows is; its counts have that noise too.
+        """
+        if answers.standard_errors is not None or self.error_bars is None:
+            return answers
+        rows = self.estimated_rows
+        of_counts = self.error_bars.of_counts(queries, answers.values * rows, rows=rows)
+        of_rows = answers.values * self.error_bars.rows_sigma
+        return Answers(answers.values, of_counts / (rows * wholes), np.hypot(of_counts, of_rows))
 
     def _wholes(self, queries: QuerySet) -> NDArray[np.float64]:
         """The denominator of each fraction, per row: one, or the model's count of the whole."""
@@ -143,6 +161,7 @@ class ReleasedModel:
             "rows": self.estimated_rows,
             "schema": self.schema.model_dump(mode="json"),
             "measured": None if self.measured is None else self.measured.to_plain(),
+            "error_bars": None if self.error_bars is None else self.error_bars.to_values(),
         }
         buffer = BytesIO()
         arrays: dict[str, Any] = self.model.to_arrays()
@@ -160,9 +179,10 @@ class ReleasedModel:
         declared = LinkedSchema if "group_attributes" in about["schema"] else Schema
         schema = declared.model_validate_json(json.dumps(about["schema"]))
         model = KINDS[about["kind"]].from_arrays(arrays, rows=about["rows"], schema=schema)
-        known = about.get("measured")
+        known, stored = about.get("measured"), about.get("error_bars")
         measured = None if known is None else MeasuredQueries.from_plain(known)
-        return cls(schema, about["rows"], model, measured)
+        bars = None if stored is None else ErrorBars.from_values(stored)
+        return cls(schema, about["rows"], model, measured, bars)
 
     def save(self, path: Path) -> None:
         """Write the model to a file."""

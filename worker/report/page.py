@@ -317,9 +317,9 @@ class _Caveats:
 
 
 def _count_noise(release: FinishedRelease) -> list[float]:
-    """The noise of counts, smallest first: of the answers, if it is known, or of the measurements."""
+    """The noise of counts, smallest first: of noisy answers, or of the measurements of a model."""
     answers = release.answers
-    if answers is not None and answers.count_standard_errors is not None:
+    if release.rows is None and answers is not None and answers.count_standard_errors is not None:
         return sorted(error for error in answers.count_standard_errors.tolist() if error > 0)
     return sorted(m.sigma for m in release.measurements if m.sigma > 0)
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from scrim.spec.schema import Schema
 from synth.measurements import Measurement
+from synth.models.fitted import fitted_counts
 from synth.models.released import ReleasedModel
-from synth.queries import ConjunctionQueries, QueryBlock, QuerySet, Single
+from synth.queries import ConjunctionQueries, QueryBlock, Single
 
 SHOWN = 10
 """Number of the worst residuals that are listed."""
@@ -75,7 +76,7 @@ def residuals(model: ReleasedModel, measurements: Sequence[Measurement]) -> Resi
     noisy = [measurement for measurement in measurements if measurement.sigma > 0]
     if not noisy:
         return None
-    modelled = _answers(model, noisy)
+    modelled = fitted_counts(model.model, model.estimated_rows, noisy)
     standard = [(a - m.values) / m.sigma for a, m in zip(modelled, noisy, strict=True)]
     every = np.concatenate(standard)
     counts = np.histogram(every, [-np.inf, *EDGES, np.inf])[0]
@@ -96,36 +97,6 @@ def residuals(model: ReleasedModel, measurements: Sequence[Measurement]) -> Resi
         worst_values=_worst_values(model.schema, noisy, modelled, standard),
         worst_measurements=sorted(measured, key=lambda m: -m.mean_square)[:SHOWN],
     )
-
-
-def _answers(model: ReleasedModel, measurements: Sequence[Measurement]) -> list[Floats]:
-    """The model's counts, as many for each measurement as it has values."""
-    place = _places([measurement.query for measurement in measurements])
-    queries = QuerySet(dict.fromkeys(block for block, _ in place))
-    counts = model.model.answer(queries).values * model.estimated_rows
-    of_block = dict(zip(queries.blocks, queries.split(counts), strict=True))
-    return [of_block[block][picked] for block, picked in place]
-
-
-def _places(
-    queries: Sequence[QueryBlock | Single],
-) -> list[tuple[QueryBlock, slice | list[int]]]:
-    """For each query, a block that contains it and its position; blocks are reduced to what is needed."""
-    needed: dict[QueryBlock, set[int]] = {}
-    for query in queries:
-        if isinstance(query, Single) and not query.block.is_whole:
-            needed.setdefault(query.block, set()).add(query.index)
-    smaller = {block: block.only(sorted(indices)) for block, indices in needed.items()}
-    position = {block: sorted(indices).index for block, indices in needed.items()}
-    places: list[tuple[QueryBlock, slice | list[int]]] = []
-    for query in queries:
-        if not isinstance(query, Single):
-            places.append((query, slice(None)))
-        elif query.block in needed:
-            places.append((smaller[query.block], [position[query.block](query.index)]))
-        else:
-            places.append((query.block, [query.index]))
-    return places
 
 
 def _worst_values(

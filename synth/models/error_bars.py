@@ -1,0 +1,226 @@
+"""Standard errors of a model's answers, from the noise of its measurements and how well it fits them.
+
+Everything here follows from released numbers, so it costs no budget. The forms describe the errors of
+models on public tables, and the constants were chosen there (docs/adr/0021-error-bars-by-formula.md).
+Let x be the answer in rows, and m the misfit: the root mean square residual of the measurements in units
+of their noise, at least one.
+
+A measured answer is a measured count or a sum of measured cells. Let s be m times the standard deviation
+of its measurements, all combined. A fit follows the noise of a large cell, and hardly that of a cell that
+it expects to be empty. The standard error is FOLLOWED s sqrt(y / (y + SHRUNK s)), with y = x + s EMPTY.
+
+Any other answer has errors of the model as well. Let t be m times the root mean square noise of all
+measurements. The variance is HIDDEN t y, for structure below the noise, with y = x + t EMPTY_UNMEASURED;
+plus SCATTERED x, because rows scatter around every smooth distribution; plus (BENT x)^2. If some column
+has no measured connection to the others, the model assumes that it is independent of them, and
+INDEPENDENT takes the place of BENT.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.measurements import Measurement, merge_repeated
+from synth.models.base import Model
+from synth.models.fitted import fitted_counts
+from synth.queries import Marginal, QueryBlock, QuerySet, Single
+
+FOLLOWED, SHRUNK, EMPTY = 1.15, 1.2, 0.03
+HIDDEN, EMPTY_UNMEASURED = 0.18, 0.01
+SCATTERED, BENT, INDEPENDENT = 1.2, 0.05, 0.7
+LEAST = 0.5
+"""No standard error is below this number of rows: answers are fractions of rows, and counts are whole."""
+PUBLIC_SHARE = 1 / 3
+"""Noise assumed for counts without noise, as a share of the least noisy measurement; fits treat them so."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MeasuredBlock:
+    """A block of queries that was measured, with all its measurements combined."""
+
+    name: str
+    attributes: tuple[str, ...]
+    queries: int
+    sigma: float
+    """Noise of each count; 0 if the counts are public."""
+    covers: Literal["table", "block", "part"]
+    """Whether these are all cells of a table of counts, all queries of another block, or single queries."""
+
+    @classmethod
+    def of(cls, measurement: Measurement) -> Self:
+        """Describe one measurement."""
+        query = measurement.query
+        covers: Literal["table", "block", "part"] = (
+            "table" if isinstance(query, Marginal) else "block"
+        )
+        if isinstance(query, Single):
+            covers = "part"
+        return cls(query.name, measurement.block.attributes, query.size, measurement.sigma, covers)
+
+
+@dataclass(frozen=True)
+class ErrorBars:
+    """What standard errors of answers follow from. It contains no private information."""
+
+    rows_sigma: float
+    """Standard deviation of the noise of the number of rows."""
+    measured: tuple[MeasuredBlock, ...]
+    misfit: float = 1.0
+    """Root mean square residual of the measurements in units of their noise; at least one."""
+    drawn: float | None = None
+    """Smallest error in rows that the draws of a game can tell from none; None if counts are measured."""
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        measurements: Sequence[Measurement],
+        *,
+        rows: int,
+        rows_sigma: float,
+        drawn: float | None = None,
+    ) -> Self:
+        """Compare a model with its measurements."""
+        merged = merge_repeated(measurements)
+        return cls(
+            rows_sigma,
+            tuple(MeasuredBlock.of(measurement) for measurement in merged),
+            _misfit(merged, fitted_counts(model, rows, merged)) if merged else 1.0,
+            drawn,
+        )
+
+    def of_counts(self, queries: QuerySet, counts: Floats, *, rows: int) -> Floats:
+        """Standard errors of counts of a model, without the noise of the number of rows."""
+        parts = queries.split(np.clip(counts, 0, None))
+        found = [
+            self._of_block(block, expected, rows)
+            for block, expected in zip(queries.blocks, parts, strict=True)
+        ]
+        return np.maximum(np.concatenate(found), LEAST)
+
+    def to_values(self) -> dict[str, Any]:
+        """Plain values, which determine everything."""
+        return asdict(self)
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild from the output of `to_values`."""
+        blocks = (
+            MeasuredBlock(**{**block, "attributes": tuple(block["attributes"])})
+            for block in values["measured"]
+        )
+        return cls(**{**values, "measured": tuple(blocks)})
+
+    def _of_block(self, block: QueryBlock, expected: Floats, rows: int) -> Floats:
+        precision = self._precision(block, expected, rows)
+        if not np.any(precision):
+            return self._of_model(block, expected)
+        noise = self.misfit / np.sqrt(precision)
+        counts = expected + EMPTY * noise
+        return np.asarray(FOLLOWED * noise * np.sqrt(counts / (counts + SHRUNK * noise)))
+
+    def _of_model(self, block: QueryBlock, expected: Floats) -> Floats:
+        """Standard errors of answers that no measurement determines."""
+        noise = self.misfit * self._typical
+        bent = BENT if self._is_connected(block) else INDEPENDENT
+        hidden = HIDDEN * noise * (expected + EMPTY_UNMEASURED * noise)
+        return np.asarray(np.sqrt(hidden + SCATTERED * expected + (bent * expected) ** 2))
+
+    def _precision(self, block: QueryBlock, expected: Floats, rows: int) -> Floats:
+        """The precision of all measurements of a block's queries; zero if they were not measured.
+
+        A cell of a smaller table is the sum of cells. How many cells of the table another query sums is
+        unknown; it follows from its share of the rows, and all cells together are known without noise.
+        """
+        total = np.zeros_like(expected)
+        for measured in self._named.get(block.name, []):
+            total += self._noise_of(measured) ** -2
+        share = np.clip(expected / rows, 0, 1)
+        for table in self._tables_with(block):
+            if isinstance(block, Marginal):
+                summed: Floats | float = table.queries / block.size
+            else:
+                summed = np.maximum(1, table.queries * share * (1 - share))
+            total += self._noise_of(table) ** -2 / summed
+        return total
+
+    def _tables_with(self, block: QueryBlock) -> list[MeasuredBlock]:
+        """The measured tables over more columns than the block's, or over the same if it is no table."""
+        wanted = set(block.attributes)
+        if not wanted:
+            return []
+        fewest = min((self._tables.get(name, []) for name in wanted), key=len)
+        return [
+            table
+            for table in fewest
+            if wanted.issubset(table.attributes) and table.name != block.name
+        ]
+
+    def _is_connected(self, block: QueryBlock) -> bool:
+        """Whether measured tables connect all columns of the block, directly or by way of others."""
+        return len({self._component.get(name, name) for name in block.attributes}) < 2
+
+    def _noise_of(self, measured: MeasuredBlock) -> float:
+        return measured.sigma or PUBLIC_SHARE * min(self._noisy, default=LEAST)
+
+    @cached_property
+    def _noisy(self) -> list[float]:
+        return [measured.sigma for measured in self.measured if measured.sigma > 0]
+
+    @cached_property
+    def _typical(self) -> float:
+        """Root mean square noise of the measurements, or the resolution of the draws."""
+        if self.drawn is not None:
+            return self.drawn
+        return math.sqrt(sum(s**2 for s in self._noisy) / len(self._noisy)) if self._noisy else 0.0
+
+    @cached_property
+    def _named(self) -> Mapping[str, list[MeasuredBlock]]:
+        found: dict[str, list[MeasuredBlock]] = {}
+        for measured in self.measured:
+            if measured.covers != "part":
+                found.setdefault(measured.name, []).append(measured)
+        return found
+
+    @cached_property
+    def _tables(self) -> Mapping[str, list[MeasuredBlock]]:
+        """The measured tables that contain each column."""
+        found: dict[str, list[MeasuredBlock]] = {}
+        for measured in self.measured:
+            if measured.covers == "table":
+                for name in measured.attributes:
+                    found.setdefault(name, []).append(measured)
+        return found
+
+    @cached_property
+    def _component(self) -> Mapping[str, str]:
+        """A representative of the columns that each column is connected with by measurements."""
+        found: dict[str, str] = {}
+        for measured in self.measured:
+            joined = {found.get(name, name) for name in measured.attributes}
+            first = min(joined, default="")
+            found |= dict.fromkeys(measured.attributes, first)
+            found = {name: first if one in joined else one for name, one in found.items()}
+        return found
+
+
+def _misfit(measurements: Sequence[Measurement], fitted: Sequence[Floats]) -> float:
+    """The root mean square residual, in units of noise, of the counts that exceed their noise.
+
+    Those of emptier cells say nothing: the noise of such a cell is hardly fitted.
+    """
+    squares, number = 0.0, 0
+    for measurement, counts in zip(measurements, fitted, strict=True):
+        if measurement.sigma > 0:
+            large = counts > measurement.sigma
+            residuals = (measurement.values - counts)[large] / measurement.sigma
+            squares += float(np.sum(residuals**2))
+            number += int(large.sum())
+    return max(1.0, math.sqrt(squares / number)) if number else 1.0
