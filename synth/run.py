@@ -216,17 +216,21 @@ def _learn(
         note=note,
     )
     model = run_mechanism(job, release.mechanism)
-    bars = _error_bars(model, door, planned.spending, rows)
+    bars = _error_bars(model, door, job, rows)
     return ReleasedModel(schema, rows.value, model, bars), screened
 
 
-def _error_bars(model: Model, door: Vault, plan: Plan, rows: RowCount) -> ErrorBars | None:
+def _error_bars(model: Model, door: Vault, job: Job[Plan], rows: RowCount) -> ErrorBars | None:
     """What standard errors follow from, unless the model states its own."""
     if isinstance(model, NoisyMarginals):
         return None
-    drawn = plan.resolution if isinstance(plan, Draws) else None
     return ErrorBars.of(
-        model, door.measurements, rows=rows.value, rows_sigma=rows.sigma, drawn=drawn
+        model,
+        door.measurements,
+        rows=rows.value,
+        rows_sigma=rows.sigma,
+        candidates=job.candidates,
+        drawn=job.plan.resolution if isinstance(job.plan, Draws) else None,
     )
 
 

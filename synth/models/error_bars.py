@@ -11,15 +11,17 @@ it expects to be empty. The standard error is FOLLOWED s sqrt(y / (y + SHRUNK s)
 
 Any other answer has errors of the model as well. Let t be m times the root mean square noise of all
 measurements. The variance is HIDDEN t y, for structure below the noise, with y = x + t EMPTY_UNMEASURED;
-plus SCATTERED x, because rows scatter around every smooth distribution; plus (BENT x)^2. If some column
-has no measured connection to the others, the model assumes that it is independent of them, and
-INDEPENDENT takes the place of BENT.
+plus SCATTERED x, because rows scatter around every smooth distribution; plus (BENT x)^2. If two of the
+columns were neither measured together nor considered for it, the model assumes a relation between them
+that nothing confirms, and ASSUMED takes the place of BENT. A mechanism that considers a pair and does not
+measure it has found that the model answers it well.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -32,7 +34,7 @@ from synth.queries import Marginal, QueryBlock, QuerySet, Single
 
 FOLLOWED, SHRUNK, EMPTY = 1.15, 1.2, 0.03
 HIDDEN, EMPTY_UNMEASURED = 0.18, 0.01
-SCATTERED, BENT, INDEPENDENT = 1.2, 0.05, 0.7
+SCATTERED, BENT, ASSUMED = 1.2, 0.05, 0.7
 LEAST = 0.5
 """No standard error is below this number of rows: answers are fractions of rows, and counts are whole."""
 PUBLIC_SHARE = 1 / 3
@@ -72,6 +74,10 @@ class ErrorBars:
     rows_sigma: float
     """Standard deviation of the noise of the number of rows."""
     measured: tuple[MeasuredBlock, ...]
+    pairs: tuple[tuple[str, ...], ...]
+    """Pairs of columns, in alphabetical order, that were measured together or considered for it."""
+    parts: tuple[str, ...]
+    """Blocks of which single queries were measured or considered."""
     misfit: float = 1.0
     """Root mean square residual of the measurements in units of their noise; at least one."""
     drawn: float | None = None
@@ -85,13 +91,17 @@ class ErrorBars:
         *,
         rows: int,
         rows_sigma: float,
+        candidates: QuerySet,
         drawn: float | None = None,
     ) -> Self:
-        """Compare a model with its measurements."""
+        """Compare a model with its measurements; `candidates` are what could be measured."""
         merged = merge_repeated(measurements)
+        considered = {*candidates.blocks, *(measurement.block for measurement in merged)}
         return cls(
             rows_sigma,
             tuple(MeasuredBlock.of(measurement) for measurement in merged),
+            tuple(sorted({pair for b in considered if b.is_whole for pair in _pairs(b)})),
+            tuple(sorted({b.name for b in considered if not b.is_whole})),
             _misfit(merged, fitted_counts(model, rows, merged)) if merged else 1.0,
             drawn,
         )
@@ -116,7 +126,12 @@ class ErrorBars:
             MeasuredBlock(**{**block, "attributes": tuple(block["attributes"])})
             for block in values["measured"]
         )
-        return cls(**{**values, "measured": tuple(blocks)})
+        changed = {
+            "measured": tuple(blocks),
+            "pairs": tuple(tuple(pair) for pair in values["pairs"]),
+            "parts": tuple(values["parts"]),
+        }
+        return cls(**{**values, **changed})
 
     def _of_block(self, block: QueryBlock, expected: Floats, rows: int) -> Floats:
         precision = self._precision(block, expected, rows)
@@ -129,7 +144,7 @@ class ErrorBars:
     def _of_model(self, block: QueryBlock, expected: Floats) -> Floats:
         """Standard errors of answers that no measurement determines."""
         noise = self.misfit * self._typical
-        bent = BENT if self._is_connected(block) else INDEPENDENT
+        bent = BENT if self._is_considered(block) else ASSUMED
         hidden = HIDDEN * noise * (expected + EMPTY_UNMEASURED * noise)
         return np.asarray(np.sqrt(hidden + SCATTERED * expected + (bent * expected) ** 2))
 
@@ -163,9 +178,12 @@ class ErrorBars:
             if wanted.issubset(table.attributes) and table.name != block.name
         ]
 
-    def _is_connected(self, block: QueryBlock) -> bool:
-        """Whether measured tables connect all columns of the block, directly or by way of others."""
-        return len({self._component.get(name, name) for name in block.attributes}) < 2
+    def _is_considered(self, block: QueryBlock) -> bool:
+        """Whether the mechanism could measure the block's queries, or all pairs of its columns.
+
+        Queries about parts of tables, such as ranges, say too little about any pair.
+        """
+        return block.name in self.parts or self._known_pairs.issuperset(_pairs(block))
 
     def _noise_of(self, measured: MeasuredBlock) -> float:
         return measured.sigma or PUBLIC_SHARE * min(self._noisy, default=LEAST)
@@ -200,15 +218,13 @@ class ErrorBars:
         return found
 
     @cached_property
-    def _component(self) -> Mapping[str, str]:
-        """A representative of the columns that each column is connected with by measurements."""
-        found: dict[str, str] = {}
-        for measured in self.measured:
-            joined = {found.get(name, name) for name in measured.attributes}
-            first = min(joined, default="")
-            found |= dict.fromkeys(measured.attributes, first)
-            found = {name: first if one in joined else one for name, one in found.items()}
-        return found
+    def _known_pairs(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(self.pairs)
+
+
+def _pairs(block: QueryBlock) -> set[tuple[str, ...]]:
+    """The pairs of columns of a block."""
+    return set(combinations(sorted(block.attributes), 2))
 
 
 def _misfit(measurements: Sequence[Measurement], fitted: Sequence[Floats]) -> float:
