@@ -230,7 +230,7 @@ def _error_bars(model: Model, door: Vault, job: Job[Plan], rows: RowCount) -> Er
         rows=rows.value,
         rows_sigma=rows.sigma,
         candidates=job.candidates,
-        drawn=job.plan.resolution if isinstance(job.plan, Draws) else None,
+        drawn_rounds=len(job.plan.prices) if isinstance(job.plan, Draws) else 0,
     )
 
 

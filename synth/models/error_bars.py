@@ -15,6 +15,10 @@ plus SCATTERED x, because rows scatter around every smooth distribution; plus (B
 columns were neither measured together nor considered for it, the model assumes a relation between them
 that nothing confirms, and ASSUMED takes the place of BENT. A mechanism that considers a pair and does not
 measure it has found that the model answers it well.
+
+A game draws queries and measures none. For it, t is DRAWN n / T^(1/3), n the number of rows and T that of
+the rounds: no theory, but what covered the errors on one table. A model of equal rows cannot answer
+more finely than one of them; GRAIN of that many rows of the table is added in quadrature.
 """
 
 import math
@@ -30,13 +34,18 @@ from numpy.typing import NDArray
 from synth.measurements import Measurement, merge_repeated
 from synth.models.base import Model
 from synth.models.fitted import fitted_counts
+from synth.models.rows import Rows
+from synth.models.support import Support
 from synth.queries import Marginal, QueryBlock, QuerySet, Single
 
 FOLLOWED, SHRUNK, EMPTY = 1.15, 1.2, 0.03
-HIDDEN, EMPTY_UNMEASURED = 0.18, 0.01
+HIDDEN, EMPTY_UNMEASURED = 0.18, 0.02
 SCATTERED, BENT, ASSUMED = 1.2, 0.05, 0.7
-LEAST = 0.5
-"""No standard error is below this number of rows: answers are fractions of rows, and counts are whole."""
+DRAWN = 0.16
+STANDS_OUT = 5.0
+"""A measured count of this many standard deviations is certainly above zero."""
+GRAIN, LEAST = 0.5, 0.5
+"""Standard deviation of an answer of equal rows, in rows of the model, and of any answer, in rows."""
 PUBLIC_SHARE = 1 / 3
 """Noise assumed for counts without noise, as a share of the least noisy measurement; fits treat them so."""
 
@@ -80,8 +89,10 @@ class ErrorBars:
     """Blocks of which single queries were measured or considered."""
     misfit: float = 1.0
     """Root mean square residual of the measurements in units of their noise; at least one."""
-    drawn: float | None = None
-    """Smallest error in rows that the draws of a game can tell from none; None if counts are measured."""
+    drawn_rounds: int = 0
+    """Rounds of a game, which draws queries and measures none; 0 for other mechanisms."""
+    grain: float = 0.0
+    """Rows of the table for each row of the model; 0 if the model is no set of equal rows."""
 
     @classmethod
     def of(
@@ -92,7 +103,7 @@ class ErrorBars:
         rows: int,
         rows_sigma: float,
         candidates: QuerySet,
-        drawn: float | None = None,
+        drawn_rounds: int = 0,
     ) -> Self:
         """Compare a model with its measurements; `candidates` are what could be measured."""
         merged = merge_repeated(measurements)
@@ -103,7 +114,8 @@ class ErrorBars:
             tuple(sorted({pair for b in considered if b.is_whole for pair in _pairs(b)})),
             tuple(sorted({b.name for b in considered if not b.is_whole})),
             _misfit(merged, fitted_counts(model, rows, merged)) if merged else 1.0,
-            drawn,
+            drawn_rounds,
+            _grain(model, rows, is_game=drawn_rounds > 0),
         )
 
     def of_counts(self, queries: QuerySet, counts: Floats, *, rows: int) -> Floats:
@@ -113,7 +125,13 @@ class ErrorBars:
             self._of_block(block, expected, rows)
             for block, expected in zip(queries.blocks, parts, strict=True)
         ]
-        return np.maximum(np.concatenate(found), LEAST)
+        return np.hypot(np.concatenate(found), max(LEAST, GRAIN * self.grain))
+
+    def kind_of(self, block: QueryBlock) -> Literal["measured", "model", "assumed"]:
+        """What a block's standard errors follow from."""
+        if np.any(self._precision(block, np.zeros(1), rows=1)):
+            return "measured"
+        return "model" if self._is_considered(block) else "assumed"
 
     def to_values(self) -> dict[str, Any]:
         """Plain values, which determine everything."""
@@ -134,21 +152,23 @@ class ErrorBars:
         return cls(**{**values, **changed})
 
     def _of_block(self, block: QueryBlock, expected: Floats, rows: int) -> Floats:
-        precision = self._precision(block, expected, rows)
+        precision = self._precision(block, expected, rows=rows)
         if not np.any(precision):
-            return self._of_model(block, expected)
+            return self._of_model(block, expected, rows)
         noise = self.misfit / np.sqrt(precision)
         counts = expected + EMPTY * noise
         return np.asarray(FOLLOWED * noise * np.sqrt(counts / (counts + SHRUNK * noise)))
 
-    def _of_model(self, block: QueryBlock, expected: Floats) -> Floats:
+    def _of_model(self, block: QueryBlock, expected: Floats, rows: int) -> Floats:
         """Standard errors of answers that no measurement determines."""
         noise = self.misfit * self._typical
+        if self.drawn_rounds:
+            noise = DRAWN * rows / self.drawn_rounds ** (1 / 3)
         bent = BENT if self._is_considered(block) else ASSUMED
         hidden = HIDDEN * noise * (expected + EMPTY_UNMEASURED * noise)
         return np.asarray(np.sqrt(hidden + SCATTERED * expected + (bent * expected) ** 2))
 
-    def _precision(self, block: QueryBlock, expected: Floats, rows: int) -> Floats:
+    def _precision(self, block: QueryBlock, expected: Floats, *, rows: int) -> Floats:
         """The precision of all measurements of a block's queries; zero if they were not measured.
 
         A cell of a smaller table is the sum of cells. How many cells of the table another query sums is
@@ -194,9 +214,7 @@ class ErrorBars:
 
     @cached_property
     def _typical(self) -> float:
-        """Root mean square noise of the measurements, or the resolution of the draws."""
-        if self.drawn is not None:
-            return self.drawn
+        """Root mean square noise of the measurements."""
         return math.sqrt(sum(s**2 for s in self._noisy) / len(self._noisy)) if self._noisy else 0.0
 
     @cached_property
@@ -227,15 +245,23 @@ def _pairs(block: QueryBlock) -> set[tuple[str, ...]]:
     return set(combinations(sorted(block.attributes), 2))
 
 
+def _grain(model: Model, rows: int, *, is_game: bool) -> float:
+    """Rows of the table for each row of a model of equal rows."""
+    if isinstance(model, Rows):
+        return rows / model.size
+    return rows / len(model.weights) if is_game and isinstance(model, Support) else 0.0
+
+
 def _misfit(measurements: Sequence[Measurement], fitted: Sequence[Floats]) -> float:
     """The root mean square residual, in units of noise, of the counts that exceed their noise.
 
-    Those of emptier cells say nothing: the noise of such a cell is hardly fitted.
+    Other cells say little, because their noise is hardly fitted, unless they certainly hold rows.
     """
     squares, number = 0.0, 0
     for measurement, counts in zip(measurements, fitted, strict=True):
         if measurement.sigma > 0:
-            large = counts > measurement.sigma
+            certain = measurement.values > STANDS_OUT * measurement.sigma
+            large = (counts > measurement.sigma) | certain
             residuals = (measurement.values - counts)[large] / measurement.sigma
             squares += float(np.sum(residuals**2))
             number += int(large.sum())

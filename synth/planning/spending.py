@@ -1,9 +1,7 @@
 """Spending plans of mechanisms. Amounts are units of 1e-12 rho."""
 
-import math
 from dataclasses import dataclass
 
-from scrim.spec.budget import rho_of_units
 from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Block, Blocks
@@ -90,11 +88,6 @@ class Draws:
     """Independent draws in each round."""
     prices: tuple[int, ...]
     """Units of one draw, round by round."""
-
-    @property
-    def resolution(self) -> float:
-        """Noise in rows of one count measured with the budget of all draws."""
-        return 1 / math.sqrt(2 * rho_of_units(self.per_round * sum(self.prices)))
 
 
 Plan = OneShot | Rounds | Draws

@@ -1,0 +1,1 @@
+"""How often the error bars of models cover the truth, on public tables."""
