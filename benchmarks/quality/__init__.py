@@ -1,1 +1,1 @@
-"""How often the error bars of models cover the truth, on public tables."""
+"""Whether what a release says about its own accuracy is true, measured on public tables."""

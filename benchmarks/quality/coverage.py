@@ -93,8 +93,7 @@ def coverage(kind: str, counts: Floats, true: Floats, errors: Floats) -> Coverag
     inside = off <= NOMINAL * errors
     large = counts >= LARGE
     half = NOMINAL * float(np.median(errors))
-    # The method returns an observed error: with it as the constant, as many are covered.
-    constant = float(np.quantile(off, inside.mean(), method="higher"))
+    constant = float(np.sort(off)[max(0, int(inside.sum()) - 1)])
     return Coverage(
         kind,
         queries=len(counts),

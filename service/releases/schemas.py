@@ -229,9 +229,10 @@ class ModelAnswer(View):
     count: float
     """The answer as a count."""
     standard_error: float | None
-    """Standard error of the value, if known; includes the noise of the number of rows, if private."""
+    """Standard error of the value; null if the model's file has none. For noisy answers it includes the noise
+    of the number of rows, if private."""
     count_standard_error: float | None
-    """Standard error of the count, if known."""
+    """Standard error of the count; null if the model's file has none."""
     basis: Basis
     """`measured`: the query, or cells that it sums, was measured. `model`: inferred from other measurements.
     `independent`: nothing that was measured relates its columns."""

@@ -39,7 +39,7 @@ from synth.models.support import Support
 from synth.queries import Marginal, QueryBlock, QuerySet, Single
 
 FOLLOWED, SHRUNK, EMPTY = 1.15, 1.2, 0.03
-HIDDEN, EMPTY_UNMEASURED = 0.18, 0.02
+HIDDEN, EMPTY_UNMEASURED = 0.4, 0.02
 SCATTERED, BENT, ASSUMED = 1.2, 0.05, 0.7
 DRAWN = 0.16
 STANDS_OUT = 5.0
@@ -174,7 +174,7 @@ class ErrorBars:
         A cell of a smaller table is the sum of cells. How many cells of the table another query sums is
         unknown; it follows from its share of the rows, and all cells together are known without noise.
         """
-        total = np.zeros_like(expected)
+        total = np.zeros(len(expected))
         for measured in self._named.get(block.name, []):
             total += self._noise_of(measured) ** -2
         share = np.clip(expected / rows, 0, 1)

@@ -145,6 +145,8 @@ def check_valid(done: FinishedRelease, spec: ReleaseSpec, schema: Schema) -> Non
     assert done.answers is not None
     assert np.isfinite(done.answers.fractions).all()
     assert len(done.answers.fractions) == compile_workload(spec.workload, schema).size
+    for errors in (done.answers.standard_errors, done.answers.count_standard_errors):
+        assert errors is not None and np.isfinite(errors).all() and np.all(errors > 0)
 
 
 def number_of(rows: Chunk, schema: Schema) -> int:
@@ -507,6 +509,9 @@ def test_the_released_model_survives_saving(finished: Finished, tmp_path: Any) -
     again = loaded.answer(spec.workload)
     np.testing.assert_allclose(again.fractions, done.answers.fractions, atol=1e-6)
     assert again.queries == done.answers.queries
+    assert again.standard_errors is not None and done.answers.standard_errors is not None
+    # A weight that is stored in single precision moves an error by less than this.
+    np.testing.assert_allclose(again.standard_errors, done.answers.standard_errors, rtol=1e-3)
     if spec.synthetic_rows is not None:
         assert number_of(loaded.sample(17, seed=3), table.schema) == 17
 

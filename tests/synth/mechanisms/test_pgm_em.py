@@ -67,7 +67,7 @@ def test_with_room_for_all_every_pair_is_measured_and_met() -> None:
     done = carry_out(rounds=12)
     model = model_of(done)
     assert len(model.beliefs.tree.cliques) == 1
-    assert done.answers is not None and done.answers.standard_errors is None
+    assert done.answers is not None and done.answers.standard_errors is not None
     true = np.zeros(list(SIZES.values()))
     np.add.at(true, tuple(np.array(dependent_rows(500)).T), 1 / 500)
     for pair, table in zip(model.potentials, model.marginals(list(model.potentials)), strict=True):

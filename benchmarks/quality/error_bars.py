@@ -1,4 +1,4 @@
-"""`python -m benchmarks.quality`: one line for each table, epsilon, mechanism and kind."""
+"""`python -m benchmarks.quality.error_bars`: one line for each table, epsilon, mechanism and kind."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from benchmarks.comparison.problem import Problem
 from benchmarks.products.sets import named
 from benchmarks.quality.coverage import LARGE, Coverage, measure
-from benchmarks.quality.sets import SETS, CoveredSet
+from benchmarks.quality.covered_sets import SETS, CoveredSet
 from benchmarks.report import print_table
 from synth.queries import compile_workload
 
@@ -27,7 +27,7 @@ HEADER = [
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.error_bars", description=__doc__)
     parser.add_argument("--set", nargs="+", choices=[each.name for each in SETS], dest="sets")
     parser.add_argument("--epsilon", nargs="+", type=float, default=EPSILONS, dest="epsilons")
     parser.add_argument("--mechanism", nargs="+", dest="mechanisms", help="only these")
