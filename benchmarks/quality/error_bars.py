@@ -27,7 +27,9 @@ HEADER = [
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.error_bars", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.quality.error_bars", description=__doc__
+    )
     parser.add_argument("--set", nargs="+", choices=[each.name for each in SETS], dest="sets")
     parser.add_argument("--epsilon", nargs="+", type=float, default=EPSILONS, dest="epsilons")
     parser.add_argument("--mechanism", nargs="+", dest="mechanisms", help="only these")
