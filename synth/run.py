@@ -217,7 +217,7 @@ def _learn(
     )
     model = run_mechanism(job, release.mechanism)
     bars = _error_bars(model, door, job, rows)
-    return ReleasedModel(schema, rows.value, model, bars), screened
+    return ReleasedModel(schema, rows.value, model, error_bars=bars), screened
 
 
 def _error_bars(model: Model, door: Vault, job: Job[Plan], rows: RowCount) -> ErrorBars | None:

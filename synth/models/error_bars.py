@@ -1,7 +1,7 @@
 """Standard errors of a model's answers, from the noise of its measurements and how well it fits them.
 
 Everything here follows from released numbers, so it costs no budget. The forms describe the errors of
-models on public tables, and the constants were chosen there (docs/adr/0021-error-bars-by-formula.md).
+models on public tables, and the constants were chosen there (docs/adr/0022-error-bars-by-formula.md).
 Let x be the answer in rows, and m the misfit: the root mean square residual of the measurements in units
 of their noise, at least one.
 

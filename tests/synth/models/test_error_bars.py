@@ -148,10 +148,14 @@ def test_a_model_of_few_rows_answers_no_finer_than_one_of_them() -> None:
     assert errors(found, "ab", 1000.0) > 500
 
 
+def with_bars(error_bars: ErrorBars) -> ReleasedModel:
+    return ReleasedModel(SCHEMA, N, UNIFORM, error_bars=error_bars)
+
+
 def test_counts_have_the_noise_of_the_number_of_rows_and_shares_do_not() -> None:
     workload = [Marginals(type="marginals", attributes=[["a"]])]
     plain, noisy = (
-        ReleasedModel(SCHEMA, N, UNIFORM, bars([measured("a")], rows_sigma=sigma)).answer(workload)
+        with_bars(bars([measured("a")], rows_sigma=sigma)).answer(workload)
         for sigma in (0.0, 100.0)
     )
     assert plain.standard_errors is not None and noisy.standard_errors is not None
@@ -166,7 +170,7 @@ def test_counts_have_the_noise_of_the_number_of_rows_and_shares_do_not() -> None
 def test_they_are_saved_with_the_model() -> None:
     found = bars([measured("ab", off=30.0), measured("c", sigma=0.0)], candidates=["ac"])
     assert ErrorBars.from_values(json.loads(json.dumps(found.to_values()))) == found
-    released = ReleasedModel(SCHEMA, N, UNIFORM, found)
+    released = with_bars(found)
     assert ReleasedModel.from_bytes(released.to_bytes()).error_bars == found
 
 
