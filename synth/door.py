@@ -22,12 +22,15 @@ class RowCount:
     """Standard deviation of its noise; 0 if the number is public."""
 
 
-@dataclass(frozen=True)
-class CertifiedError:
-    """A noisy maximum error of released rows."""
+Certified = Literal["largest error", "total error", "total errors"]
+"""Of the errors of released rows: the largest, their sum, or their sum in each block."""
 
-    value: int
-    """max over queries of |N c - n_hat c^|, with noise."""
+
+@dataclass(frozen=True)
+class CertifiedErrors:
+    """Noisy errors of released rows; the error of a query is |N c - n_hat c^|."""
+
+    values: tuple[int, ...]
     sigma: float
 
 
@@ -110,8 +113,9 @@ class Door(Protocol):
         released_rows: int,
         rows: int,
         budget: int,
-    ) -> CertifiedError:
-        """The largest error of released rows over all queries, with noise."""
+        certified: Certified = "largest error",
+    ) -> CertifiedErrors:
+        """The largest error of released rows, their total, or their total in each block, with noise."""
 
     def best_mixture(
         self,

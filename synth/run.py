@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -12,10 +11,12 @@ import torch
 
 from scrim.spec.budget import rho_of_units
 from scrim.spec.population import Protection
+from scrim.spec.quality import Quality
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
 from scrim.spec.workload import NUMBER_OF_GROUPS
 from synth.basis import MeasuredQueries
+from synth.certified import certify
 from synth.device import choose_device
 from synth.domain import Domain
 from synth.door import Door, RowCount
@@ -30,7 +31,7 @@ from synth.models.noisy_marginals import NoisyMarginals
 from synth.models.released import AnswerTable, ReleasedModel
 from synth.planning.accounting import FundedPlan, fund
 from synth.planning.columns import complete
-from synth.planning.plan import ReleasePlan, Split, screen_of
+from synth.planning.plan import ReleasePlan, screen_of
 from synth.planning.spending import Draws, Plan
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_blocks
@@ -146,11 +147,11 @@ def run(
                 public_columns=[] if aligned is None else aligned.schema.names,
             ),
         )
-        rows, certified = None, None
+        rows, quality = None, None
         if release.synthetic_rows is not None:
             rows = model.sample(release.synthetic_rows, seed)
-            if release.outputs.certify is not None:
-                certified = _certify(release, vault, planned.split, queries, model, rows)
+            if planned.certification is not None:
+                quality = certify(release, vault, planned.certification, model, rows)
         answers = model.answer_queries(queries) if release.outputs.answers else None
     vault.close()
     return FinishedRelease(
@@ -164,7 +165,7 @@ def run(
             protection,
             delta,
             journal,
-            certified,
+            quality,
             screened,
             notes,
             funded=funded,
@@ -243,42 +244,13 @@ def _count(door: Door, schema: Schema, *, budget: int) -> RowCount:
     return RowCount(max(1, int(counted.values[0])), counted.sigma)
 
 
-def _certify(
-    release: ReleaseSpec,
-    door: Door,
-    split: Split,
-    queries: QuerySet,
-    model: ReleasedModel,
-    rows: Chunk,
-) -> dict[str, float]:
-    """Certify the rows: alpha bounds the largest error with the requested confidence.
-
-    See docs/privacy.md, section 5.
-    """
-    assert release.synthetic_rows is not None and release.outputs.certify is not None
-    found = door.certify(
-        queries,
-        queries.count(Table(model.schema, [rows])),
-        released_rows=release.synthetic_rows,
-        rows=model.estimated_rows,
-        budget=split.certify,
-    )
-    confidence = release.outputs.certify.confidence
-    margin = found.sigma * math.sqrt(2 * math.log(1 / (1 - confidence)))
-    return {
-        "alpha": max(0.0, found.value + margin) / (release.synthetic_rows * model.estimated_rows),
-        "confidence": confidence,
-        "queries": queries.size,
-    }
-
-
 def _certificate(
     release: ReleaseSpec,
     schema: Schema,
     protection: Protection,
     delta: float,
     journal: Journal,
-    certified: dict[str, float] | None,
+    quality: Quality | None,
     screened: Screened | None,
     notes: Mapping[str, float],
     *,
@@ -294,6 +266,7 @@ def _certificate(
     deltas = sorted({delta, *CERTIFICATE_DELTAS})
     described = json.dumps(schema.model_dump(mode="json"), sort_keys=True).encode()
     return {
+        "summary": None if quality is None else quality.summary,
         "software": f"scrim {version('scrim-server')}",
         "protection": protection.model_dump(mode="json", exclude_none=True),
         "accounting": funded.method(delta),
@@ -309,7 +282,19 @@ def _certificate(
             {"kind": o.kind, "asked": o.asked, "scale": o.scale, "rho_units": o.price}
             for o in operations
         ],
-        "certified_max_error": certified,
+        "quality": None if quality is None else quality.model_dump(mode="json"),
+        "certified_max_error": None
+        if quality is None
+        else _max_error(quality, funded.plan, schema),
         "public_data_screen": None if screened is None else asdict(screened),
         "mechanism_report": dict(notes) or None,
+    }
+
+
+def _max_error(quality: Quality, planned: ReleasePlan, schema: Schema) -> dict[str, float]:
+    """The largest error in the form that certificates had before they stated the quality."""
+    return {
+        "alpha": quality.max_error,
+        "confidence": quality.confidence,
+        "queries": sum(block.size(schema) for block in planned.asked),
     }

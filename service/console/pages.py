@@ -15,11 +15,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from scrim.spec.budget import UNITS_PER_RHO, epsilon_of_units
+from scrim.spec.descriptions import describe_item, describe_settings
 from service.console.labels import (
     describe_column,
     describe_file,
-    describe_item,
-    describe_settings,
     describe_workload,
 )
 from service.data.errors import ProblemDocument

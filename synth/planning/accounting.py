@@ -125,15 +125,19 @@ def moves_of(
 def _around(
     release: ReleaseSpec, planned: ReleasePlan, schema: Schema, protection: Protection
 ) -> Iterator[GaussianOperation]:
-    """Counting the rows and certifying: one number each."""
-    shifts = [("rows", protection.row_count_sensitivity, planned.split.row_count)]
-    if planned.split.certify:
+    """Counting the rows and certifying."""
+    performed = [("rows", [protection.row_count_sensitivity], planned.split.row_count)]
+    if planned.certification is not None:
         assert release.synthetic_rows is not None
-        linf = max(block.sensitivity(schema, protection).linf for block in planned.asked)
-        shifts.append(("certify", release.synthetic_rows * linf, planned.split.certify))
-    for kind, shift, units in shifts:
-        if shift:
-            yield GaussianOperation(kind, Moved(gaussian_scale(shift**2, units), shift, 1))
+        performed += [
+            ("certify", *moved)
+            for moved in planned.certification.moves(schema, protection, release.synthetic_rows)
+        ]
+    for kind, moved, units in performed:
+        if any(moved):
+            sigma = gaussian_scale(sum(shift**2 for shift in moved), units)
+            # No number moves farther than the one that moves farthest.
+            yield GaussianOperation(kind, Moved(sigma, max(moved), len(moved)))
 
 
 def fund(

@@ -58,7 +58,9 @@ def forecast(resolved: Resolved, subject: Subject) -> Forecast:
         if isinstance(release.mechanism, Gaussian)
         else _items_of_model(resolved, subject)
     )
-    around = (split.row_count > 0) + (split.screen > 0) + (split.certify > 0)
+    around = (split.row_count > 0) + (split.screen > 0)
+    if planned.certification is not None:
+        around += planned.certification.operations(schema, subject.protection)
     return Forecast(
         items=items,
         operations=_operations(release, planned, schema) + around,

@@ -17,6 +17,7 @@ from scrim.spec.schema import Schema
 from scrim.spec.workload import NUMBER_OF_GROUPS, Block, Blocks, WorkloadItem
 from synth.planning import gaussian
 from synth.planning.alignment import shared_schema
+from synth.planning.certification import Certification, plan_certification
 from synth.planning.columns import Queries, list_queries, project_to_released, promised
 from synth.planning.histogram import MAX_CELLS
 from synth.planning.memory import ANSWER_BYTES, drawn_bytes, queries_of
@@ -94,6 +95,8 @@ class ReleasePlan:
     measured: list[Block]
     """The blocks that may be measured: those of `mechanism.measure`, or the mechanism's choice."""
     spending: Plan
+    certification: Certification | None
+    """What is certified of the released rows, if requested."""
     memory_bytes: int | None
     """Estimated memory of the fit; None if it does not follow from public numbers."""
     output_bytes: int
@@ -156,6 +159,7 @@ def plan(
         asked=asked,
         measured=measured,
         spending=planner.plan(mechanism, measured, setting),
+        certification=plan_certification(split.certify, asked, schema) if split.certify else None,
         memory_bytes=planner.memory_bytes(mechanism, measured, setting),
         output_bytes=_output_bytes(release, schema, asked),
     )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrim.spec.population import Protection
-from synth.door import CertifiedError, MixtureError, RowCount, TotalError
+from synth.door import Certified, CertifiedErrors, MixtureError, RowCount, TotalError
 from synth.journal import Journal, JournalMismatch, Operation
 from synth.measurements import Measurement
 from synth.models.support import Support
@@ -172,20 +172,31 @@ class Vault:
         released_rows: int,
         rows: int,
         budget: int,
-    ) -> CertifiedError:
-        """max |N c_q - n_hat c^_q|: a maximum of absolute errors changes by N for each changed row."""
-        linf = max(block.sensitivity(self.protection).linf for block in queries.blocks)
+        certified: Certified = "largest error",
+    ) -> CertifiedErrors:
+        """Of all |N c_q - n_hat c^_q|, which change by N if c_q changes by one: the largest, or sums."""
+        found = [block.sensitivity(self.protection) for block in queries.blocks]
+        moved, starts = {
+            "largest error": ([max(each.linf for each in found)], queries.offsets[:1]),
+            "total error": ([sum(each.l1 for each in found)], queries.offsets[:1]),
+            "total errors": ([each.l1 for each in found], queries.offsets[:-1]),
+        }[certified]
 
-        def true_error() -> Counts:
-            errors: Counts = np.abs(released_rows * self._true_all(queries) - rows * released)
-            return np.array([errors.max()])
+        def true_errors() -> Counts:
+            # No product beyond 2^62. A cap is 1-Lipschitz, so it keeps the sensitivity.
+            counts = np.minimum(self._true_all(queries), 2**62 // released_rows)
+            answers = np.minimum(released, 2**62 // rows)
+            errors = np.abs(released_rows * counts - rows * answers)
+            if certified == "largest error":
+                return np.array([errors.max()])
+            return capped_sums(errors, starts, 2**62)
 
-        sampler = noise.gaussian((released_rows * linf) ** 2, budget=budget)
+        sampler = noise.gaussian(sum((released_rows * each) ** 2 for each in moved), budget=budget)
         # The bound holds only for these answers: a resumed job that drew other rows must not use it.
-        answers = hashlib.sha256(released.astype("<i8").tobytes()).hexdigest()
-        asked = f"{queries.size} queries answered as {answers}"
-        done = self._perform("certify", asked, sampler, true_error)
-        return CertifiedError(int(done.values[0]), done.scale)
+        digest = hashlib.sha256(released.astype("<i8").tobytes()).hexdigest()
+        asked = f"{certified} of {queries.size} queries answered as {digest}"
+        done = self._perform("certify", asked, sampler, true_errors)
+        return CertifiedErrors(tuple(map(int, done.values)), done.scale)
 
     def best_mixture(
         self,

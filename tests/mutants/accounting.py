@@ -42,9 +42,33 @@ MUTANTS = (
     Mutant(
         "exact curve: certify is left out of it",
         "synth/planning/accounting.py",
-        "    if planned.split.certify:\n",
+        "    if planned.certification is not None:\n",
         "    if False:\n",
         (f"{ACCOUNTING}::test_what_the_worst_neighbour_moves",),
+    ),
+    Mutant(
+        "exact curve: all columns that are certified are counted as one",
+        "synth/planning/accounting.py",
+        "Moved(sigma, max(moved), len(moved))",
+        "Moved(sigma, max(moved), 1)",
+        (f"{ACCOUNTING}::test_what_the_worst_neighbour_moves",),
+    ),
+    Mutant(
+        "exact curve: certified items are left out of it",
+        "synth/planning/certification.py",
+        "        for item in self.items:\n            yield",
+        "        for item in ():\n            yield",
+        (f"{ACCOUNTING}::test_what_the_worst_neighbour_moves",),
+    ),
+    Mutant(
+        "certify: each item may spend what all items share",
+        "synth/planning/certification.py",
+        "(units - largest - for_columns) // len(items)",
+        "units - largest - for_columns",
+        (
+            "tests/synth/planning/test_certification.py"
+            "::test_the_operations_never_cost_more_than_the_whole",
+        ),
     ),
     Mutant(
         "exact curve: what the sum leaves out is not added",

@@ -66,8 +66,8 @@ MUTANTS = (
     Mutant(
         "a certified error is passed on to other rows",
         "synth/privacy/vault.py",
-        'asked = f"{queries.size} queries answered as {answers}"',
-        'asked = f"{queries.size} queries"',
+        'asked = f"{certified} of {queries.size} queries answered as {digest}"',
+        'asked = f"{certified} of {queries.size} queries"',
         (f"{MECHANISMS}::test_a_certified_error_is_not_passed_on_to_other_rows",),
     ),
     Mutant(

@@ -122,8 +122,8 @@ MUTANTS = (
     Mutant(
         "certify forgets the factor N",
         "synth/privacy/vault.py",
-        "noise.gaussian((released_rows * linf) ** 2",
-        "noise.gaussian(linf**2",
+        "(released_rows * each) ** 2",
+        "each**2",
         (f"{OPERATION}[certify-row-add_remove]",),
     ),
     Mutant(
@@ -143,15 +143,44 @@ MUTANTS = (
     Mutant(
         "certify is priced by its first block",
         "synth/privacy/vault.py",
-        """        linf = max(block.sensitivity(self.protection).linf for block in queries.blocks)
-
-        def true_error() -> Counts:
-            errors""",
-        """        linf = queries.blocks[0].sensitivity(self.protection).linf
-
-        def true_error() -> Counts:
-            errors""",
+        "[max(each.linf for each in found)]",
+        "[found[0].linf]",
         (f"{OPERATION}[certify unlike blocks-person-replace_one]",),
+    ),
+    Mutant(
+        "certify: a total is priced by one of its blocks",
+        "synth/privacy/vault.py",
+        "[sum(each.l1 for each in found)]",
+        "[max(each.l1 for each in found)]",
+        (f"{OPERATION}[certify a total of two marginals-row-add_remove]",),
+    ),
+    Mutant(
+        "certify: a total is priced as if one error of a block could grow",
+        "synth/privacy/vault.py",
+        "[sum(each.l1 for each in found)]",
+        "[sum(each.linf for each in found)]",
+        (f"{OPERATION}[certify a total-row-replace_one]",),
+    ),
+    Mutant(
+        "certify: a total is priced for a unit of one row",
+        "synth/privacy/vault.py",
+        "[sum(each.l1 for each in found)]",
+        "[sum(each.l1 // self.protection.max_rows_per_unit for each in found)]",
+        (f"{OPERATION}[certify a total-person-add_remove]",),
+    ),
+    Mutant(
+        "certify: the totals of columns are not stacked",
+        "synth/privacy/vault.py",
+        "noise.gaussian(sum((released_rows * each) ** 2 for each in moved)",
+        "noise.gaussian(max((released_rows * each) ** 2 for each in moved)",
+        (f"{OPERATION}[certify the totals of columns-row-add_remove]",),
+    ),
+    Mutant(
+        "certify: products of rows overflow",
+        "synth/privacy/vault.py",
+        "np.minimum(self._true_all(queries), 2**62 // released_rows)",
+        "self._true_all(queries)",
+        ("tests/synth/privacy/test_vault.py::test_certified_errors_beyond_reason_do_not_overflow",),
     ),
     Mutant(
         "hedge draws are priced by the least sensitive block",

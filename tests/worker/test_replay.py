@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 import numpy as np
@@ -19,6 +19,7 @@ from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema, TwoLevelSchema
 from scrim.spec.workload import NUMBER_OF_GROUPS, NUMBER_OF_INDIVIDUALS, expand
 from service.datasets import service as datasets
+from synth.door import Certified
 from synth.journal import MemoryJournal
 from synth.models.support import Support
 from synth.planning.subject import Subject, subject_of
@@ -111,9 +112,15 @@ def ask_of_all(vault: Vault, queries: QuerySet) -> None:
     vault.select(queries, expected, budget=UNITS)
     vault.select(queries, expected, budget=UNITS, among="queries", k=2)
     vault.hedge_draw(queries, expected / 9, rows=9, rate=0.1, past=3, draws=2)
-    vault.certify(
-        queries, np.arange(queries.size), released_rows=queries.size, rows=9, budget=UNITS
-    )
+    for certified in get_args(Certified):
+        vault.certify(
+            queries,
+            np.arange(queries.size),
+            released_rows=queries.size,
+            rows=9,
+            budget=UNITS,
+            certified=certified,
+        )
 
 
 @pytest.mark.parametrize("name", CASES)

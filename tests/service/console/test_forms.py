@@ -8,18 +8,14 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from scrim.spec.budget import epsilon_of_units
+from scrim.spec.descriptions import describe_item, describe_settings
 from scrim.spec.mechanism import MECHANISMS
 from scrim.spec.schema import Schema
 from scrim.spec.workload import WorkloadItem
 from service.console import release_form, schema_form
 from service.console.fields import fields_of, filled, shown, values_of
 from service.console.forms import Form, number, parsed_json, repeat_key
-from service.console.labels import (
-    describe_column,
-    describe_item,
-    describe_settings,
-    describe_workload,
-)
+from service.console.labels import describe_column, describe_workload
 from service.console.pages import amount, epsilon, fixed, size
 from service.data.errors import IdempotencyKeyReused, Invalid, ProblemDocument
 

@@ -5,7 +5,7 @@ guarantee must hold at several deltas at once: Pr[M(P) in S] <= e^epsilon Pr[M(P
 """
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -15,13 +15,14 @@ from scrim.spec.budget import UNITS_PER_RHO, epsilon_of_units
 from scrim.spec.mechanism import MECHANISMS as CATALOGUE
 from scrim.spec.population import Protection
 from scrim.spec.workload import expand
+from synth.door import Certified
 from synth.journal import MemoryJournal
 from synth.mechanisms import run_mechanism
 from synth.mechanisms.base import Job
 from synth.planning.planner import planner_of
 from synth.planning.spending import Setting
 from synth.privacy.vault import Vault
-from synth.queries import compile_workload
+from synth.queries import QuerySet, compile_workload
 from tests.support import ADD_REMOVE, REPLACE_ONE, coded_schema, coded_table, domain_of, release
 from tests.synth.linked import household, linked_table, two_level_schema
 from tests.synth.mechanism_settings import AUDITED
@@ -136,6 +137,42 @@ def audit(name: str, pair: str, runs: int) -> None:
     assert violation(with_canary, without, UNITS) <= 0
     # The alarm works: the same runs fail for a mechanism with a small part of the budget.
     assert violation(with_canary, without, UNITS // ALARM.get(name, 100)) > 0
+
+
+@pytest.mark.audit
+@pytest.mark.statistical
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("certified", get_args(Certified))
+def test_audit_of_certified_errors(certified: Certified, pair: str) -> None:
+    """Released rows like those without the canary: each error grows when the canary comes."""
+    protection, *tables = PAIRS[pair]
+    asked = release({"name": "gaussian"}, workload=[{"type": "marginals", "k": 1}]).workload
+    (block,) = compile_workload(asked, SCHEMA).blocks
+    # Two totals that move together, so that the noise of both is needed.
+    queries = QuerySet([block, block] if certified != "largest error" else [block])
+    released = queries.count(coded_table(SCHEMA, tables[0]))
+
+    def noisy(rows: Any, runs: int) -> np.ndarray:
+        budget = runs * UNITS
+        vault = Vault(
+            coded_table(SCHEMA, rows), protection=protection, budget=budget, journal=MemoryJournal()
+        )
+        errors = [
+            vault.certify(
+                queries,
+                released,
+                released_rows=len(tables[0]),
+                rows=len(tables[0]),
+                budget=UNITS,
+                certified=certified,
+            )
+            for _ in range(runs)
+        ]
+        return np.array([sum(error.values) for error in errors])
+
+    without, with_canary = (noisy(rows, 20_000) for rows in tables)
+    assert violation(with_canary, without, UNITS) <= 0
+    assert violation(with_canary, without, UNITS // 100) > 0
 
 
 # Under replace-one every mechanism uses the same operations at the same prices, which the gaussian

@@ -347,3 +347,41 @@ def test_both_levels_together_are_priced_for_the_one_that_moves_farther(
     moves = [entering(other) - entering([(0,), own]) for other in before for own in kinds]
     farthest = max(int(np.abs(move).max()) for move in moves)
     assert farthest == (recorder.linf or math.isqrt(recorder.l2_squared))
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+@pytest.mark.parametrize(
+    ("names", "is_attained"),
+    [
+        (["groups by a", "individuals by a"], True),
+        (["individuals by g,a", "groups by g"], True),
+        # A household that leaves all its kinds of individuals has one kind; this table has two.
+        (["groups by g,a", "groups by a", "individuals by g,a"], False),
+    ],
+    ids=lambda value: " + ".join(value) if isinstance(value, list) else "",
+)
+def test_a_total_over_both_levels_is_priced_for_what_each_table_moves(
+    names: list[str], is_attained: bool, relation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A household moves each table by its own L1, not by that of the first or the largest one."""
+    counting = new_counting(2, 3)
+    tables = {block.name: block for block in counting.queries.blocks}
+    queries, recorder = QuerySet(tables[name] for name in names), Recorder()
+    monkeypatch.setattr(noise, "gaussian", recorder.gaussian)
+    # Wrong about households like the first one, so that replacing it increases all errors.
+    far = queries.count(linked_table(counting.schema.linked, [((0,), ((0,),) * 3)] * 9))
+
+    def entering(column: int, members: tuple[int, ...]) -> int:
+        rows = [((0,), ((0,),)), ((column,), tuple((own,) for own in members))][: 1 + bool(members)]
+        table = linked_table(counting.schema.linked, rows)
+        vault = Vault(table, protection=household(3, relation), budget=0, journal=MemoryJournal())
+        released = np.zeros_like(far) if relation == "add_remove" else far
+        vault.certify(queries, released, released_rows=5, rows=2, budget=1, certified="total error")
+        return int(recorder.values.pop()[0])
+
+    present = [(g, own) for g in range(2) for m in (1, 2, 3) for own in product(range(2), repeat=m)]
+    before = [(0, ())] if relation == "add_remove" else present
+    farthest = max(abs(entering(*a) - entering(*b)) for a in before for b in present)
+    declared = sum(block.sensitivity(household(3, relation)).l1 for block in queries.blocks)
+    assert recorder.l2_squared == (5 * declared) ** 2
+    assert farthest == 5 * declared if is_attained else farthest <= 5 * declared
