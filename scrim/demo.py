@@ -155,13 +155,9 @@ def _compare(console: Console, folder: Path, afterwards: Sequence[Answer]) -> No
 
 
 def _explain(console: Console, report: Report) -> None:
-    certified = (report.certificate or {}).get("certified_max_error")
-    if certified:
-        console.print(
-            f"Certified: with {certified['confidence']:.0%} confidence, no count that the workload "
-            f"asks for is off by more than {certified['alpha']:.2%} of all rows in synthetic.csv.",
-            soft_wrap=True,
-        )
+    summary = (report.certificate or {}).get("summary")
+    if summary:
+        console.print(f"Certified: {escape(summary)}", soft_wrap=True)
 
 
 def _say_what_next(console: Console, folder: Path, data_dir: Path | None) -> None:

@@ -122,6 +122,35 @@ class Choice(Record):
     passed_over: list[PassedOver]
 
 
+class QualityOfItem(Record):
+    """The certified error of one item of the workload."""
+
+    item: str
+    mean_total_variation: float
+    estimate: float
+
+
+class QualityOfColumn(Record):
+    """The certified error of one column's distribution."""
+
+    name: str
+    total_variation: float
+    estimate: float
+
+
+class ReleaseQuality(Record):
+    """The certified error of released rows: upper bounds, as fractions, and estimates."""
+
+    summary: str
+    """The main figures, in one sentence."""
+    confidence: float
+    max_error: float
+    mean_total_variation: float
+    estimate: float
+    items: list[QualityOfItem]
+    columns: list[QualityOfColumn]
+
+
 class Release(Record):
     """A release: its request, progress, cost and results."""
 
@@ -143,6 +172,8 @@ class Release(Record):
     """The names of the released columns, in order."""
     mechanism: dict[str, Any] = {}
     choice: Choice | None = None
+    quality: ReleaseQuality | None = None
+    """The certified error of its rows, once it has succeeded and if it was requested."""
 
     @property
     def is_over(self) -> bool:

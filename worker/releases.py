@@ -59,6 +59,7 @@ class _Ending:
 
     state: FinalState
     error: dict[str, Any] | None = None
+    quality: dict[str, Any] | None = None
     artifacts: dict[str, Written] | None = None
     progress: JobProgress | None = None
 
@@ -205,7 +206,12 @@ def _compute(attempt: _Attempt, check: Callable[[], None]) -> _Ending:
         artifacts[CERTIFICATE] = store(context.storage, [signed], JSON)
         reporter.check()
     crash_at("after-artifacts-before-finish")
-    return _Ending("succeeded", artifacts=artifacts, progress=reporter.newest)
+    return _Ending(
+        "succeeded",
+        quality=release.certificate["quality"],
+        artifacts=artifacts,
+        progress=reporter.newest,
+    )
 
 
 def _run_where_it_fits(attempt: _Attempt, order: ReleaseJob, reporter: Reporter) -> FinishedRelease:
@@ -280,7 +286,11 @@ def _end(attempt: _Attempt, ending: _Ending) -> FinalState:
         if state == "succeeded":
             _record(session, release_id, ending)
         progress.finish(
-            session, release_id, state, error=ending.error if state == "failed" else None
+            session,
+            release_id,
+            state,
+            error=ending.error if state == "failed" else None,
+            quality=ending.quality if state == "succeeded" else None,
         )
     return state
 

@@ -118,7 +118,10 @@ def list_releases(as_json: AsJson = False) -> None:
 def show(release_id: ReleaseId, as_json: AsJson = False) -> None:
     """One release: its request, progress, cost and results."""
     with connected() as client:
-        show_record(client.releases.get(release_id), as_json=as_json)
+        release = client.releases.get(release_id)
+    if release.quality is not None and not as_json:
+        typer.echo(release.quality.summary)
+    show_record(release, as_json=as_json)
 
 
 @app.command()

@@ -147,6 +147,7 @@ class ReleaseRow(Row):
     dry_run: Mapped[bool] = mapped_column(default=False)
     cancel_requested: Mapped[bool] = mapped_column(default=False)
     error: Mapped[dict[str, Any] | None]
+    quality: Mapped[dict[str, Any] | None]
     progress_done: Mapped[int] = mapped_column(default=0)
     progress_total: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime] = _created()

@@ -66,12 +66,13 @@ def finish(
     state: Literal["succeeded", "failed", "cancelled"],
     *,
     error: dict[str, Any] | None = None,
+    quality: dict[str, Any] | None = None,
 ) -> bool:
     """Record how a job ended, once. `error` is public: it never contains a value of a row."""
     release = releases.lock(session, release_id)
     if release.state in FINAL_STATES:
         return False
-    release.error = error
+    release.error, release.quality = error, quality
     change_state(session, release, state)
     return True
 

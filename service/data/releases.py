@@ -53,6 +53,7 @@ class ShownRelease(NamedTuple):
     dry_run: bool
     cancel_requested: bool
     error: dict[str, Any] | None
+    quality: dict[str, Any] | None
     progress_done: int
     progress_total: int
     created_at: datetime

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from scrim.spec.budget import Budget, rho_of_units
 from scrim.spec.choice import MechanismChoice
+from scrim.spec.quality import Quality
 from scrim.spec.two_level import LevelTable
 from service.data.ledger.records import LedgerAccount
 from service.data.releases import ShownRelease
@@ -77,6 +78,8 @@ class ReleaseView(View):
     alone, or `zcdp`, converted from rho."""
     error: dict[str, Any] | None
     """Why it failed; null if it did not."""
+    quality: Quality | None = None
+    """The certified error of the released rows; null before it has succeeded, and without `certify`."""
     artifacts: list[ArtifactView]
     """The files that can be downloaded."""
     dataset_id: UUID

@@ -407,6 +407,17 @@ class TestReleases:
         assert "succeeded" in run("release", "show", "r1")[1]
         assert json.loads(run("release", "show", "r1", "--json")[1])["state"] == "succeeded"
 
+    def test_a_release_begins_with_its_quality(self, play: Play) -> None:
+        numbers = {
+            "confidence": 0.95,
+            "max_error": 0.1,
+            "mean_total_variation": 0.1,
+            "estimate": 0.1,
+        }
+        quality = {"summary": "Off by 3%.", "items": [], "columns": [], **numbers}
+        play(answer(RELEASE | {"quality": quality}))
+        assert run("release", "show", "r1")[1].startswith("Off by 3%.\n")
+
     def test_download_prints_the_files(self, play: Play, tmp_path: Path) -> None:
         digest = hashlib.sha256(b"1").hexdigest()
         listed = {"name": "a.csv", "size": 1, "sha256": digest, "media_type": "text/csv"}

@@ -37,6 +37,9 @@ def test_success(stack: Stack, population: UUID, dataset: UUID) -> None:
         *("synthetic.csv", "synthetic.parquet", "answers.csv", "answers.parquet"),
         *("model", "report.html", "certificate.json"),
     }
+    certificate = json.loads(stack.artifact(release, "certificate.json"))["certificate"]
+    assert shown["quality"] == certificate["quality"]
+    assert certificate["summary"] == shown["quality"]["summary"]
     model = ReleasedModel.from_bytes(stack.artifact(release, "model"))
     assert model.estimated_rows > 0
     spent = sum(each.price_units for each in stack.journal(release))
@@ -75,7 +78,7 @@ def test_certificate(stack: Stack, population: UUID, dataset: UUID) -> None:
     reserved, *operations = certificate["ledger"]
     assert [each["digest"] for each in certificate["ledger"]] == digests[:-1]
     assert (reserved["kind"], reserved["digest"], digests[-1]) == ("reserve", None, None)
-    assert [each["kind"] for each in operations] == ["operation"] * 8
+    assert [each["kind"] for each in operations] == ["operation"] * 10
     assert all(len(each["digest"]) == 64 for each in operations)
     # Neither numbers nor hashes of entries, which would reveal times and other releases.
     assert {*reserved} == {"kind", "operation", "rho_units", "digest"}

@@ -177,7 +177,12 @@ class Api:
         assert answer.status_code == 202, answer.text
         return str(answer.json()["id"])
 
-    def finish(self, release: str, artifacts: dict[str, bytes] | None = None) -> None:
+    def finish(
+        self,
+        release: str,
+        artifacts: dict[str, bytes] | None = None,
+        quality: dict[str, Any] | None = None,
+    ) -> None:
         """Record a result as a worker does."""
         with self.session() as session, session.begin():
             release_id = uuid.UUID(release)
@@ -188,7 +193,7 @@ class Api:
                 progress.add_artifact(
                     session, release_id, name, stored=stored, media_type="text/csv"
                 )
-            assert progress.finish(session, release_id, "succeeded")
+            assert progress.finish(session, release_id, "succeeded", quality=quality)
 
     def budget(self, population: str) -> dict[str, float]:
         budget: dict[str, float] = self.all.get(f"/v1/populations/{population}").json()["budget"]

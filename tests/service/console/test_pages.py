@@ -82,6 +82,33 @@ def published(api: Api) -> str:
     return release
 
 
+def test_the_quality_of_a_release_is_at_the_top_of_its_page(everybody: Visitor, api: Api) -> None:
+    release = api.release(api.ready_dataset(api.population()))
+    summary = "On average, a table you asked for is off by 2.9% of the rows."
+    item = {
+        "item": "all 2-way marginals",
+        "tables": 1,
+        "mean_total_variation": 0.1,
+        "estimate": 0.05,
+    }
+    column = {"name": "age", "total_variation": 0.1, "estimate": 0.05}
+    quality = {
+        "summary": summary,
+        "confidence": 0.95,
+        "max_error": 0.1,
+        "mean_total_variation": 0.1,
+        "estimate": 0.05,
+        "items": [item],
+        "columns": [column],
+        "left_out_columns": [],
+        "share_of": "rows",
+    }
+    api.finish(release, quality=quality)
+    text = everybody.get(f"/releases/{release}").text
+    assert text.index(summary) < text.index("Population has left")
+    assert api.all.get(f"/v1/releases/{release}").json()["quality"] == quality
+
+
 class TestPopulations:
     FIELDS = {"name": "people", "unit": "row", "relation": "add_remove", "cap": "2"}
 

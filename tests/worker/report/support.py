@@ -72,6 +72,8 @@ def made_release(schema: Schema, spec: ReleaseSpec, rows: int = 40) -> FinishedR
                 {"kind": "rows", "asked": "", "scale": 7.0, "rho_units": 10**9},
                 {"kind": "measure", "asked": "a,b", "scale": 2.0, "rho_units": 99 * 10**9},
             ],
+            "summary": None,
+            "quality": None,
             "certified_max_error": None,
             "public_data_screen": None,
         },

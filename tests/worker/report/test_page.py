@@ -117,6 +117,9 @@ def test_what_was_bought_is_shown() -> None:
     done = carry_out(spec, coded_table(SCHEMA, random_rows(SIZES, 60)))
     text = Page(render(done, about(spec))).text
     assert "With probability 95.0%, no answer of the released rows" in text
+    assert done.certificate["summary"] in text
+    for column in done.certificate["quality"]["columns"]:
+        assert f"{column['name']} {texts.percent(column['estimate'])}" in " ".join(text.split())
     assert "Bounding the error of the released rows" in text
     without = release({"name": "mwem"})
     assert (
