@@ -25,8 +25,10 @@ class CatalogueEntry(Spec):
     """Whether it needs a public dataset in addition to the private one."""
     takes_public_data: bool
     """Whether a request may name a public dataset for it."""
+    one_level: bool
+    """Whether it works on one table of rows."""
     two_level: bool
-    """Whether it works only on groups of individuals (two linked tables)."""
+    """Whether it works on groups of individuals (two linked tables)."""
 
 
 def catalogue() -> list[CatalogueEntry]:
@@ -44,5 +46,6 @@ def _entry(mechanism: type[NamedSpec]) -> CatalogueEntry:
         releases_rows=mechanism.releases_rows,
         needs_public_data=mechanism.needs_public_data,
         takes_public_data=mechanism.takes_public_data,
+        one_level=mechanism.one_level,
         two_level=mechanism.two_level,
     )

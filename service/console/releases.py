@@ -8,6 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from pydantic import TypeAdapter
 
+from scrim.spec.mechanism.base import TWO_LEVEL_TYPES
 from scrim.spec.question import MAX_SAMPLE_ROWS, Question, SampleRequest
 from scrim.spec.schema import Schema
 from service.console import plots, release_form
@@ -231,8 +232,8 @@ def _item(context: Context, release_id: UUID, columns: list[str]) -> dict[str, A
     """A question about columns, of the type that the release's mechanism can answer."""
     with context.transaction() as work:
         release = releases.get(work.session, release_id)
-    types = release_form.entries()[release.spec["mechanism"]["name"]].query_types
-    kind = "marginals" if "marginals" in types else types[0]
+    is_linked = any(item["type"] in TWO_LEVEL_TYPES for item in release.spec["workload"])
+    kind = "hierarchical" if is_linked else "marginals"
     return {"type": kind, "attributes": [columns] if columns else []}
 
 

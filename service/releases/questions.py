@@ -67,7 +67,7 @@ def _refuse_unreleased(question: Question, declared: Schema, released: Schema) -
 
 def _refuse_impossible(question: Question, release: ReleaseSpec, schema: Schema) -> None:
     """Refuse a workload that the model cannot answer, or that is too large for one response."""
-    refuse_types(question.workload, release.mechanism)
+    refuse_types(question.workload, release.mechanism, linked=schema.is_linked)
     blocks = expand(question.workload, schema)
     refuse_unreadable(blocks, release.mechanism)
     if sum(block.size(schema) for block in blocks) > MAX_ANSWERS:

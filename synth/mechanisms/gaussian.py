@@ -1,4 +1,4 @@
-"""Noisy answers: measure marginals once, and combine the measurements by least squares.
+"""Noisy answers: measure queries once, and combine measured marginals by least squares.
 
 Papers: Canonne, Kamath, Steinke (2020), the discrete Gaussian mechanism; Xiao, He, Zhang, Kifer (2023),
 ResidualPlanner, for the orthogonal parts of marginals and the variance of each answer in closed form.
@@ -7,6 +7,8 @@ largest standard error, is smallest (synth/planning/gaussian.py); rho = sum D_r^
 squares combines all measurements (synth/models/noisy_marginals.py).
 Under add/remove the parts of the marginals are measured, and the number of rows is the part of no columns.
 Under replace-one, and where `measure` names marginals, whole marginals are measured.
+Other queries (ranges, trees, prefixes, halfspaces, tables of groups and individuals) are measured and
+answered as asked.
 Departures: the paper adds correlated noise to fewer numbers. A part is measured here with independent noise
 on whole numbers, and projected afterwards, which has the same variance at the same price. Under replace-one
 the paper's strategy is not used (docs/adr/0020-parts-of-marginals-for-answers.md).
@@ -14,7 +16,7 @@ the paper's strategy is not used (docs/adr/0020-parts-of-marginals-for-answers.m
 
 from scrim.spec.mechanism import Gaussian
 from synth.mechanisms.base import Job
-from synth.models.noisy_marginals import NoisyMarginal, NoisyMarginals
+from synth.models.noisy_marginals import NoisyBlock, NoisyMarginal, NoisyMarginals
 from synth.planning.spending import OneShot
 from synth.queries import Marginal, MarginalPart
 
@@ -22,15 +24,22 @@ from synth.queries import Marginal, MarginalPart
 def run(job: Job[OneShot], spec: Gaussian) -> NoisyMarginals:
     """Measure each candidate with its share of the budget."""
     blocks = job.candidates.blocks
-    measured = []
+    marginals: list[NoisyMarginal] = []
+    others: list[NoisyBlock] = []
     for done, (block, budget) in enumerate(zip(blocks, job.plan.measure, strict=True)):
-        assert isinstance(block, Marginal | MarginalPart)
         job.progress(done, len(blocks))
         noisy = job.door.measure(block, budget=budget)
-        counts = noisy.values.reshape(block.sizes).astype(float)
-        is_part = isinstance(block, MarginalPart)
-        measured.append(NoisyMarginal(block.attributes, counts, noisy.sigma, is_part=is_part))
+        if isinstance(block, Marginal | MarginalPart):
+            counts = noisy.values.reshape(block.sizes).astype(float)
+            is_part = isinstance(block, MarginalPart)
+            marginals.append(NoisyMarginal(block.attributes, counts, noisy.sigma, is_part=is_part))
+        else:
+            others.append(NoisyBlock(block.name, noisy.values.astype(float), noisy.sigma))
     job.progress(len(blocks), len(blocks))
     return NoisyMarginals(
-        job.estimated_rows, job.estimated_rows_sigma, tuple(measured), spec.consistent
+        job.estimated_rows,
+        job.estimated_rows_sigma,
+        tuple(marginals),
+        spec.consistent,
+        others=tuple(others),
     )

@@ -15,6 +15,9 @@ depend on n_hat. Least squares takes n_hat as the measurement of S = (), with we
 that part has the covariance var(n_hat) V / var(n_hat) = V with it, where V is the part's variance. No
 other part depends on n_hat, so a cell of A, which gets 1 / prod sizes(A) of it, has the covariance
 V / prod sizes(A).
+
+Other blocks of queries are answered as measured. Where a fraction divides by another measured number,
+such as that of individuals, that number takes the place of n_hat.
 """
 
 import math
@@ -32,7 +35,7 @@ from synth.domain import Domain
 from synth.models.base import Answers
 from synth.models.orthogonal_parts import OrthogonalPart, Table, centre, sum_to, weighted_mean
 from synth.planning.precision import Names, subsets
-from synth.queries import MarginalPart, QueryBlock, QuerySet
+from synth.queries import Marginal, MarginalPart, QueryBlock, QuerySet
 
 Coefficients = Mapping[Names, Table]
 """A linear combination of counts: a factor for each cell of some marginals, columns in the schema's order."""
@@ -50,13 +53,22 @@ class NoisyMarginal:
 
 
 @dataclass(frozen=True)
+class NoisyBlock:
+    """Counts of a block of other queries, each with noise of the same scale."""
+
+    name: str
+    counts: Table
+    sigma: float
+
+
+@dataclass(frozen=True)
 class Estimate:
-    """The counts of a marginal; all of its cells have the same variance and covariance."""
+    """The counts of a block; all of them have the same variance and covariance."""
 
     counts: Table
     variance: float
     covariance: float
-    """Covariance of a count with the number of rows."""
+    """Covariance of a count with the number that its fraction divides by."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +81,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class NoisyMarginals:
-    """Measured marginals or parts of them, answered as measured or made consistent."""
+    """Measured marginals or parts of them, as measured or made consistent; other blocks as measured."""
 
     kind: ClassVar[str] = "noisy_marginals"
 
@@ -77,6 +89,7 @@ class NoisyMarginals:
     rows_sigma: float
     marginals: tuple[NoisyMarginal, ...]
     consistent: bool
+    others: tuple[NoisyBlock, ...] = ()
 
     @cached_property
     def domain(self) -> Domain:
@@ -93,9 +106,8 @@ class NoisyMarginals:
         values, errors, count_errors = [], [], []
         for block in queries.blocks:
             estimate = self._estimate(block)
-            fractions = estimate.counts.ravel() / self.rows
-            values.append(fractions)
-            errors.append(self._fraction_errors(fractions, estimate))
+            values.append(estimate.counts.ravel() / self.rows)
+            errors.append(self._fraction_errors(estimate, *self._denominator(block)))
             count_errors.append(np.full(block.size, math.sqrt(estimate.variance)))
         return Answers(np.concatenate(values), np.concatenate(errors), np.concatenate(count_errors))
 
@@ -130,6 +142,10 @@ class NoisyMarginals:
         for i, marginal in enumerate(self.marginals):
             arrays[f"attributes_{i}"] = np.array(marginal.attributes)
             arrays[f"counts_{i}"] = marginal.counts
+        arrays["others"] = np.array([each.name for each in self.others], dtype=str)
+        arrays["sigmas_of_others"] = np.array([each.sigma for each in self.others])
+        for i, other in enumerate(self.others):
+            arrays[f"other_{i}"] = other.counts
         return arrays
 
     @classmethod
@@ -144,13 +160,30 @@ class NoisyMarginals:
             )
             for i, sigma in enumerate(arrays["sigmas"])
         )
-        return cls(rows, float(arrays["rows_sigma"]), marginals, bool(arrays["consistent"]))
+        names = arrays.get("others", np.array([], dtype=str)).tolist()  # older files have none
+        others = tuple(
+            NoisyBlock(name, arrays[f"other_{i}"], float(arrays["sigmas_of_others"][i]))
+            for i, name in enumerate(names)
+        )
+        rows_sigma, consistent = float(arrays["rows_sigma"]), bool(arrays["consistent"])
+        return cls(rows, rows_sigma, marginals, consistent, others)
 
-    def _fraction_errors(self, fractions: Table, estimate: Estimate) -> Table:
-        """Standard errors by the delta method, at the noisy fraction clipped to [0, 1]."""
-        share = np.clip(fractions, 0, 1)
-        of_rows = share**2 * self.rows_sigma**2 - 2 * share * estimate.covariance
-        return np.asarray(np.sqrt(estimate.variance + of_rows) / self.rows)
+    def _fraction_errors(self, estimate: Estimate, whole: float, sigma: float) -> Table:
+        """Standard errors by the delta method, at the noisy fraction clipped to [0, 1].
+
+        `whole` is what the fractions divide by, and `sigma` its noise.
+        """
+        share = np.clip(estimate.counts.ravel() / whole, 0, 1)
+        of_whole = share**2 * sigma**2 - 2 * share * estimate.covariance
+        # The difference may round to less than 0 where a fraction is the whole itself.
+        return np.asarray(np.sqrt(np.maximum(estimate.variance + of_whole, 0.0)) / whole)
+
+    def _denominator(self, block: QueryBlock) -> tuple[float, float]:
+        """What the fractions of a block divide by, and its noise."""
+        if block.whole is None:
+            return self.rows, self.rows_sigma
+        whole = self._other(block.whole)
+        return max(1.0, float(whole.counts[0])), whole.sigma
 
     @cached_property
     def _sources(self) -> Mapping[Names, OrthogonalPart]:
@@ -177,11 +210,28 @@ class NoisyMarginals:
         return found
 
     def _estimate(self, block: QueryBlock) -> Estimate:
-        if not isinstance(block, MarginalPart):
+        if isinstance(block, Marginal):
             return self._marginal(block.attributes)
+        if not isinstance(block, MarginalPart):
+            return self._as_measured(block)
         part = self._parts[block.attributes]
         centred = math.prod(1 - 1 / size for size in block.sizes)
         return Estimate(part.table * block.size, part.variance * block.size**2 * centred, 0.0)
+
+    def _as_measured(self, block: QueryBlock) -> Estimate:
+        found = self._other(block)
+        if block != block.whole:
+            return Estimate(found.counts, found.sigma**2, 0.0)
+        # It divides itself and others, so it must be positive.
+        return Estimate(np.maximum(found.counts, 1.0), found.sigma**2, found.sigma**2)
+
+    def _other(self, block: QueryBlock) -> NoisyBlock:
+        for other in self.others:
+            if other.name == block.name:
+                return other
+        raise SpecError(
+            f"{block.name} was not measured; this release answers only what was measured"
+        )
 
     def _marginal(self, attributes: Names) -> Estimate:
         self._refuse_unmeasured(attributes)

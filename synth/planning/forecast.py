@@ -95,8 +95,7 @@ def _items_of_answers(mechanism: Gaussian, resolved: Resolved, subject: Subject)
         planned.asked,
         row_count=planned.split.row_count,
     )
-    found = answer_variances(mechanism, planned.measured, setting, planned.spending)
-    variance_of = dict(zip(planned.asked, found, strict=True))
+    variance_of = answer_variances(mechanism, planned.measured, setting, planned.spending)
     items = []
     for item, blocks in zip(release.workload, planned.asked.items, strict=True):
         sizes = [block.size(subject.schema) for block in blocks]

@@ -1,5 +1,7 @@
 """How `gaussian` spends: it measures once, with the shares that minimise the error of its answers.
 
+Marginals are measured so that least squares answers them best; other blocks are measured as asked.
+
 Under add/remove it measures the parts of the workload's marginals, each with a share of its own. This is
 the optimum over all strategies (ResidualPlanner). The part of no columns is the number of rows, which is
 counted before the mechanism starts; its share follows from the same optimum.
@@ -18,7 +20,14 @@ from scrim.spec.budget import rho_of_units
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import Gaussian
 from scrim.spec.sensitivity import MAX_PART_CELLS
-from scrim.spec.workload import Block, PartBlock
+from scrim.spec.workload import (
+    NUMBER_OF_INDIVIDUALS,
+    Block,
+    Blocks,
+    HierarchicalBlock,
+    MarginalBlock,
+    PartBlock,
+)
 from synth.planning.one_shot import divide
 from synth.planning.precision import (
     MAX_PARTS,
@@ -40,9 +49,21 @@ measurement is a pass over the rows."""
 
 
 def choose_measured(spec: Gaussian, setting: Setting) -> Sequence[Block]:
-    """The parts of the workload's marginals, or whole marginals."""
+    """The parts of the workload's marginals, or whole marginals; other blocks, and what they divide by."""
     parts = _parts(spec, setting)
-    return [PartBlock(names) for names in parts] if parts else _choose_marginals(spec, setting)
+    marginals = [PartBlock(names) for names in parts] or _choose_marginals(spec, setting)
+    return [*marginals, *_others(setting.asked)]
+
+
+def _others(asked: Blocks) -> list[Block]:
+    """The asked blocks that are not marginals, and what their fractions divide by."""
+    return list(dict.fromkeys([*asked.others, *denominators(asked)]))
+
+
+def denominators(asked: Blocks) -> list[Block]:
+    """The number of individuals, if some fractions divide by it."""
+    blocks = [block for block in asked.others if isinstance(block, HierarchicalBlock)]
+    return [NUMBER_OF_INDIVIDUALS] if any(b.level == "individual" for b in blocks) else []
 
 
 def row_count_share(spec: Gaussian, setting: Setting) -> float:
@@ -50,10 +71,11 @@ def row_count_share(spec: Gaussian, setting: Setting) -> float:
 
     Fractions divide by the number of rows. Its variance V adds f^2 V to that of a fraction f, in counts;
     the squares of the fractions of a marginal sum to at most 1. In the mean over the cells of a marginal,
-    the factor of V is therefore at most 1 / cells, where that of a count is 1 / cells^2.
+    the factor of V is therefore at most 1 / cells, where that of a count is 1 / cells^2. The fractions of
+    other blocks are not known to be as small, so with these the share is fixed.
     """
     parts = _parts(spec, setting)
-    if not parts:
+    if not parts or setting.asked.others:
         return ROW_COUNT_SHARE
     measured = [PartBlock(()), *(PartBlock(names) for names in parts)]
     design = _design(spec, measured, replace(setting, units=1, row_count=0))
@@ -65,7 +87,7 @@ def row_count_share(spec: Gaussian, setting: Setting) -> float:
 
 def _parts(spec: Gaussian, setting: Setting) -> list[Names]:
     """The column sets whose parts are measured; none if whole marginals are."""
-    asked, schema = setting.asked, setting.schema
+    asked, schema = setting.asked.marginals, setting.schema
     names = [block.attributes for block in asked]
     if (
         not spec.consistent
@@ -83,16 +105,16 @@ def _parts(spec: Gaussian, setting: Setting) -> list[Names]:
 
 def _choose_marginals(spec: Gaussian, setting: Setting) -> Sequence[Block]:
     """The marginals of the workload, without those that others contain and that would get hardly a share."""
-    asked = setting.asked
+    asked = setting.asked.marginals
     names = [block.attributes for block in asked]
     if not spec.consistent or count_parts(names) > MAX_PARTS:
         return asked
     contained = {part for each in names for part in subsets(each) if part != each}
-    shares = optimal_shares(spec, asked, setting)
+    shares = optimal_shares(spec, [*asked, *_others(setting.asked)], setting)
     least = 2 * LEAST / len(shares)
     return [
         block
-        for block, share in zip(asked, shares, strict=True)
+        for block, share in zip(asked, shares, strict=False)
         if share > least or block.attributes not in contained
     ]
 
@@ -119,7 +141,7 @@ def _optimal_shares(
     weights = _weights(spec, setting)
     if spec.objective == "max":
         return minimise_largest(design, weights, [1.0] * len(measured))
-    cells = [block.size(setting.schema) for block in setting.asked]
+    cells = [block.size(setting.schema) for block in _answered(setting)]
     weights = [weight * size for weight, size in zip(weights, cells, strict=True)]
     start = [math.sqrt(block.size(setting.schema)) for block in measured]
     return minimise_sum(design, weights, start)
@@ -127,30 +149,36 @@ def _optimal_shares(
 
 def answer_variances(
     spec: Gaussian, measured: Sequence[Block], setting: Setting, spending: OneShot
-) -> list[float]:
+) -> dict[Block, float]:
     """The variance of the answers to each asked block, in counts."""
     design = _design(spec, measured, setting)
     shares = [units / setting.units for units in spending.measure]
-    return [
-        v / (2 * rho_of_units(setting.units)) for v in design.variances(design.precisions(shares))
-    ]
+    found = design.variances(design.precisions(shares))
+    paid = 2 * rho_of_units(setting.units)
+    return {b: v / paid for b, v in zip(_answered(setting), found, strict=True)}
+
+
+def _answered(setting: Setting) -> list[Block]:
+    """What is answered: the asked marginals, then the other blocks."""
+    return [*setting.asked.marginals, *_others(setting.asked)]
 
 
 def _design(spec: Gaussian, measured: Sequence[Block], setting: Setting) -> Design:
-    return design_of(
-        [block.attributes for block in setting.asked],
+    """How the measurements determine the answers, in the order of `measured` and of `_answered`."""
+    tables = [block for block in measured if isinstance(block, MarginalBlock | PartBlock)]
+    others = [block for block in measured if not isinstance(block, MarginalBlock | PartBlock)]
+    moved = {b: b.sensitivity(setting.schema, setting.protection).l2_squared for b in measured}
+    design = design_of(
+        [block.attributes for block in setting.asked.marginals],
         [
-            Measurable(
-                block.attributes,
-                block.sensitivity(setting.schema, setting.protection).l2_squared,
-                is_part=isinstance(block, PartBlock),
-            )
-            for block in measured
+            Measurable(block.attributes, moved[block], is_part=isinstance(block, PartBlock))
+            for block in tables
         ],
         setting.schema.sizes,
         rows=_precision_of_rows(setting),
         consistent=spec.consistent,
     )
+    return design.beside(_others(setting.asked), {block: moved[block] for block in others})
 
 
 def _precision_of_rows(setting: Setting) -> float:
@@ -160,7 +188,7 @@ def _precision_of_rows(setting: Setting) -> float:
 
 
 def _weights(spec: Gaussian, setting: Setting) -> list[float]:
-    """The weight of each asked block: the largest among the items that ask for it."""
+    """The weight of each answered block: the largest among the items that ask for it."""
     items = setting.asked.items
     weights = spec.weights or [1.0] * len(items)
     if len(weights) != len(items):
@@ -168,8 +196,10 @@ def _weights(spec: Gaussian, setting: Setting) -> list[float]:
             f"mechanism.weights has {len(weights)} weights, but the workload has {len(items)} items; "
             "give one weight for each item"
         )
-    found = dict.fromkeys(setting.asked, 0.0)
+    found = dict.fromkeys(_answered(setting), 0.0)
     for weight, item in zip(weights, items, strict=True):
         for block in item:
             found[block] = max(found[block], weight)
+    for whole in denominators(setting.asked):
+        found[whole] = max(found[whole], *weights)
     return list(found.values())

@@ -27,7 +27,7 @@ def refuse_many_cells(spec: MechanismSpec, cells: int, *, columns: int) -> None:
     names = ", ".join(
         m.catalogue_name()
         for m in MECHANISMS
-        if not m.needs_histogram and m.two_level == spec.two_level
+        if not m.needs_histogram and m.works_on(linked=spec.two_level)
     )
     raise DomainTooLarge(
         f"{spec.catalogue_name()} keeps one weight for each of the {cells:,} combinations of the "

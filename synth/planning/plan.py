@@ -11,10 +11,18 @@ from dataclasses import dataclass, replace
 
 from scrim.spec.errors import DomainTooLarge, SpecError
 from scrim.spec.mechanism import MECHANISMS, Gaussian, MechanismSpec, PublicDataSpec, Screen
+from scrim.spec.mechanism.base import ROW_TYPES, TWO_LEVEL_TYPES
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
-from scrim.spec.workload import NUMBER_OF_GROUPS, Block, Blocks, WorkloadItem
+from scrim.spec.workload import (
+    NUMBER_OF_GROUPS,
+    Block,
+    Blocks,
+    MarginalBlock,
+    PartBlock,
+    WorkloadItem,
+)
 from synth.planning import gaussian
 from synth.planning.alignment import shared_schema
 from synth.planning.certification import Certification, plan_certification
@@ -127,7 +135,8 @@ def plan(
     mechanism, declared = release.mechanism, schema
     _refuse_other_levels(mechanism, declared, protection)
     _refuse_unbinned(release, declared.project(set(release.outputs.columns or ())))
-    refuse_types((*release.workload, *(mechanism.measure or ())), mechanism)
+    items = (*release.workload, *(mechanism.measure or ()))
+    refuse_types(items, mechanism, linked=declared.is_linked)
     queries = queries or list_queries(release, declared)
     asked, named = queries.asked, queries.named
     schema = project_to_released(release, declared, queries, columns=columns)
@@ -179,8 +188,9 @@ def _output_bytes(release: ReleaseSpec, schema: Schema, asked: list[Block]) -> i
 
 def _refuse_other_levels(mechanism: MechanismSpec, schema: Schema, protection: Protection) -> None:
     """Refuse mechanisms for linked tables on a single table, and vice versa."""
-    if mechanism.two_level != schema.is_linked:
-        names = ", ".join(m.catalogue_name() for m in MECHANISMS if m.two_level == schema.is_linked)
+    if not mechanism.works_on(linked=schema.is_linked):
+        usable = [m for m in MECHANISMS if m.works_on(linked=schema.is_linked)]
+        names = ", ".join(m.catalogue_name() for m in usable)
         raise SpecError(
             f"{mechanism.catalogue_name()} works on one table of rows, but the dataset has groups and "
             f"individuals; name one of the two in `table`, or use a mechanism for both: {names}"
@@ -202,23 +212,27 @@ def refuse_unreadable(blocks: Blocks, mechanism: MechanismSpec) -> None:
         raise SpecError(problem)
 
 
-def refuse_types(items: Iterable[WorkloadItem], mechanism: MechanismSpec) -> None:
+def refuse_types(items: Iterable[WorkloadItem], mechanism: MechanismSpec, *, linked: bool) -> None:
     """Refuse items of a type that the mechanism's model cannot answer."""
     for item in items:
-        if item.type not in mechanism.query_types:
-            names = ", ".join(m.catalogue_name() for m in MECHANISMS if item.type in m.query_types)
+        if not mechanism.can_answer(item.type, linked=linked):
+            able = [m for m in MECHANISMS if m.can_answer(item.type, linked=linked)]
+            names = ", ".join(m.catalogue_name() for m in able)
             raise SpecError(
                 f"{mechanism.catalogue_name()} cannot answer {item.type}; mechanisms that can: {names}"
+                if able
+                else f"{item.type} cannot be asked about {'groups of individuals' if linked else 'one table'}"
+                f"; use {' or '.join(TWO_LEVEL_TYPES if linked else ROW_TYPES)}"
             )
 
 
 def _refuse_impossible(
-    release: ReleaseSpec, schema: Schema, asked: list[Block], measured: list[Block]
+    release: ReleaseSpec, schema: Schema, asked: Blocks, measured: list[Block]
 ) -> None:
     blocks = [*asked, *measured]
     refuse_large_blocks(schema, blocks)
     if not release.mechanism.releases_rows:
-        _refuse_unmeasured(release, asked, measured)
+        _refuse_unmeasured(release, [*asked, *gaussian.denominators(asked)], measured)
 
 
 def _refuse_unsuited_public_data(
@@ -278,17 +292,29 @@ def refuse_large_blocks(schema: Schema, blocks: list[Block]) -> None:
 
 
 def _refuse_unmeasured(release: ReleaseSpec, asked: list[Block], measured: list[Block]) -> None:
-    # One bit per measured marginal: a marginal is covered if its columns share a bit.
-    holding: dict[str, int] = defaultdict(int)
-    for position, block in enumerate(measured):
-        for name in block.attributes:
-            holding[name] |= 1 << position
+    answerable = _answerable(asked, measured)
     for block in asked:
-        covering = -1
-        for name in block.attributes:
-            covering &= holding[name]
-        if not covering:
+        if block not in answerable:
             raise SpecError(
                 f"{release.mechanism.name} answers only from its measurements, and none covers "
                 f"({', '.join(block.attributes)}); add it to mechanism.measure"
             )
+
+
+def _answerable(asked: list[Block], measured: list[Block]) -> set[Block]:
+    """The measured blocks, and the asked marginals whose columns some measured table contains."""
+    # One bit for each measured table: a marginal is covered if its columns share a bit.
+    holding: dict[str, int] = defaultdict(int)
+    for position, block in enumerate(measured):
+        if isinstance(block, MarginalBlock | PartBlock):
+            for name in block.attributes:
+                holding[name] |= 1 << position
+    found = set(measured)
+    for block in asked:
+        if isinstance(block, MarginalBlock):
+            covering = -1
+            for name in block.attributes:
+                covering &= holding[name]
+            if covering:
+                found.add(block)
+    return found

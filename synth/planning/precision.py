@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from scrim.spec.workload import Block
+
 Names = tuple[str, ...]
 Terms = list[tuple[int, float]]
 """Parts by position, each with a factor."""
@@ -65,6 +67,19 @@ class Design:
         return [
             math.fsum(factor / precisions[part] for part, factor in terms) for terms in self.asked
         ]
+
+    def beside(self, asked: Sequence[Block], measured: Mapping[Block, int]) -> "Design":
+        """Return a design with further blocks, each of which is answered as it was measured.
+
+        `measured` has the squared L2 sensitivity of each; what no unit can change has no noise.
+        """
+        first = len(self.known)
+        place = {block: first + position for position, block in enumerate(measured)}
+        return Design(
+            [*self.measured, *([(place[b], 1 / d)] if d else [] for b, d in measured.items())],
+            [*self.asked, *([(place[block], 1.0)] for block in asked)],
+            [*self.known, *(0.0 if d else math.inf for d in measured.values())],
+        )
 
     def loads(self, weights: Sequence[float]) -> list[float]:
         """For each part, the factor of 1 / precision in the weighted sum of all variances."""

@@ -115,7 +115,7 @@ def rank(auto: Auto, setting: Setting, *, has_public_data: bool) -> list[Candida
         )
         for mechanism in MECHANISMS
         if mechanism not in named
-        and mechanism.two_level == setting.schema.is_linked
+        and mechanism.works_on(linked=setting.schema.is_linked)
         and (has_public_data or not mechanism.needs_public_data)
     ]
     # Mechanisms that release rows come first: a release is expected to have rows.

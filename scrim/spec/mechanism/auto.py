@@ -2,22 +2,15 @@
 
 from typing import ClassVar, Literal
 
-from scrim.spec.mechanism.base import NamedSpec
+from scrim.spec.mechanism.base import ROW_TYPES, TWO_LEVEL_TYPES, NamedSpec
 
 
 class Auto(NamedSpec):
     """Chooses a mechanism from the schema and the request, never from the rows; the preview says why."""
 
     paper: ClassVar[str] = "Paper and parameters are those of the mechanism that is chosen"
-    query_types: ClassVar[tuple[str, ...]] = (
-        "marginals",
-        "ranges",
-        "binary_tree",
-        "prefixes",
-        "halfspaces",
-        "hierarchical",
-        "group_sizes",
-    )
+    two_level: ClassVar[bool] = True
+    query_types: ClassVar[tuple[str, ...]] = (*ROW_TYPES, *TWO_LEVEL_TYPES)
     takes_public_data: ClassVar[bool] = True
 
     name: Literal["auto"]

@@ -4,19 +4,22 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from scrim.spec.mechanism.base import MechanismSpec
+from scrim.spec.mechanism.base import ROW_TYPES, TWO_LEVEL_TYPES, MechanismSpec
 
 Weight = Annotated[float, Field(gt=0, le=1e6)]
 
 
 class Gaussian(MechanismSpec):
-    """Noisy answers only: marginals measured once, with shares of the budget that minimise the error."""
+    """Noisy answers only: queries measured once, with shares of the budget that minimise the error."""
 
     paper: ClassVar[str] = (
         "Canonne, Kamath, Steinke (2020), The Discrete Gaussian for Differential Privacy; "
         "Xiao, He, Zhang, Kifer (2023), ResidualPlanner, arXiv 2305.08175"
     )
     releases_rows: ClassVar[bool] = False
+    needs_bins: ClassVar[bool] = False
+    two_level: ClassVar[bool] = True
+    query_types: ClassVar[tuple[str, ...]] = (*ROW_TYPES, *TWO_LEVEL_TYPES)
 
     name: Literal["gaussian"]
     """Always `gaussian`."""

@@ -2,8 +2,9 @@
 
 from typing import ClassVar, Literal
 
+from scrim.spec.mechanism.base import TWO_LEVEL_TYPES
 from scrim.spec.mechanism.mixture import GenerativeSpec, Steps
-from scrim.spec.mechanism.two_level import PAPER, QUERY_TYPES, OpeningShareOfLevels
+from scrim.spec.mechanism.two_level import PAPER, OpeningShareOfLevels
 
 
 class HierarchicalGem(GenerativeSpec):
@@ -11,7 +12,8 @@ class HierarchicalGem(GenerativeSpec):
 
     paper: ClassVar[str] = f"{PAPER}, section 4.2 (H-GEM)"
     two_level: ClassVar[bool] = True
-    query_types: ClassVar[tuple[str, ...]] = QUERY_TYPES
+    one_level: ClassVar[bool] = False
+    query_types: ClassVar[tuple[str, ...]] = TWO_LEVEL_TYPES
 
     name: Literal["h_gem"]
     """Always `h_gem`."""

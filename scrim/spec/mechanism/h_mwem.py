@@ -2,7 +2,8 @@
 
 from typing import ClassVar, Literal
 
-from scrim.spec.mechanism.two_level import PAPER, QUERY_TYPES, OpeningShareOfLevels
+from scrim.spec.mechanism.base import TWO_LEVEL_TYPES
+from scrim.spec.mechanism.two_level import PAPER, OpeningShareOfLevels
 from scrim.spec.mechanism.weights import MultiplicativeWeightsSpec
 
 
@@ -11,7 +12,8 @@ class HierarchicalMwem(MultiplicativeWeightsSpec):
 
     paper: ClassVar[str] = f"{PAPER}, algorithm 1 (MWEM)"
     two_level: ClassVar[bool] = True
-    query_types: ClassVar[tuple[str, ...]] = QUERY_TYPES
+    one_level: ClassVar[bool] = False
+    query_types: ClassVar[tuple[str, ...]] = TWO_LEVEL_TYPES
     needs_histogram: ClassVar[bool] = True
 
     name: Literal["h_mwem"]

@@ -5,7 +5,6 @@ from typing import Annotated
 from pydantic import Field
 
 PAPER = "Liu, Wu (2022), Towards Differentially Private Query Release for Hierarchical Data"
-QUERY_TYPES = ("hierarchical", "group_sizes")
 
 OpeningShareOfLevels = Annotated[
     float,

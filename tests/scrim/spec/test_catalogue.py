@@ -31,7 +31,8 @@ def test_an_entry_says_everything(entry: CatalogueEntry) -> None:
     assert entry.query_types
     assert entry.needs_public_data == entry.name.endswith("_pub")
     assert entry.takes_public_data == (entry.needs_public_data or entry.name == "auto")
-    assert entry.two_level == entry.name.startswith("h_")
+    assert entry.one_level != entry.name.startswith("h_")
+    assert entry.two_level == (entry.name in ("auto", "gaussian") or not entry.one_level)
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
