@@ -49,7 +49,7 @@ pytestmark = pytest.mark.random
 
 GAMES = {"dual_query", "fem", "query_gan"}
 """Mechanisms that release an average over their rounds."""
-TWO_LEVEL = {spec.catalogue_name() for spec in CATALOGUE if spec.two_level}
+TWO_LEVEL = {spec.catalogue_name() for spec in CATALOGUE if not spec.one_level}
 SIZES = {"a": 2, "b": 3, "c": 4}
 SCHEMA = coded_schema(SIZES)
 ROWS = random_rows(SIZES, 60)

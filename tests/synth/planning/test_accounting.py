@@ -136,7 +136,7 @@ def test_without_a_curve_another_amount_is_refused(
 
 
 @pytest.mark.parametrize(
-    "mechanism", [m for m in MECHANISMS if not m.two_level], ids=lambda m: m.catalogue_name()
+    "mechanism", [m for m in MECHANISMS if m.one_level], ids=lambda m: m.catalogue_name()
 )
 def test_only_releases_without_selections_have_a_curve(mechanism: Any) -> None:
     spec = release({"name": mechanism.catalogue_name()}, expected_rows=1000)

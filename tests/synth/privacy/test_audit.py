@@ -35,7 +35,7 @@ CONFIDENCE = 1e-8  # per bound; a run makes fewer than 100, so a false alarm is 
 # The canary is a whole household: both of its individuals, and the column of the household.
 LINKED = two_level_schema({}, {"canary": 2}, 2).linked
 HOME, HOME_OF_CANARIES = ((), ((0,), (0,))), ((), ((1,), (1,)))
-TWO_LEVEL = {mechanism.catalogue_name() for mechanism in CATALOGUE if mechanism.two_level}
+TWO_LEVEL = {mechanism.catalogue_name() for mechanism in CATALOGUE if not mechanism.one_level}
 FLIPPED = ("fem",)
 """Its critics judge its own first record, which has the canary's code: they tell the canary from its
 absence where the other rows have that code too, and the canary has the other."""
