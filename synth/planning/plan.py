@@ -217,13 +217,13 @@ def refuse_types(items: Iterable[WorkloadItem], mechanism: MechanismSpec, *, lin
     for item in items:
         if not mechanism.can_answer(item.type, linked=linked):
             able = [m for m in MECHANISMS if m.can_answer(item.type, linked=linked)]
-            names = ", ".join(m.catalogue_name() for m in able)
-            raise SpecError(
-                f"{mechanism.catalogue_name()} cannot answer {item.type}; mechanisms that can: {names}"
+            types = ", ".join(TWO_LEVEL_TYPES if linked else ROW_TYPES)
+            remedy = (
+                f"mechanisms that can: {', '.join(m.catalogue_name() for m in able)}"
                 if able
-                else f"{item.type} cannot be asked about {'groups of individuals' if linked else 'one table'}"
-                f"; use {' or '.join(TWO_LEVEL_TYPES if linked else ROW_TYPES)}"
+                else f"about {'groups of individuals' if linked else 'one table'}, ask for {types}"
             )
+            raise SpecError(f"{mechanism.catalogue_name()} cannot answer {item.type}; {remedy}")
 
 
 def _refuse_impossible(

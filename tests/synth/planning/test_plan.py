@@ -211,7 +211,9 @@ def test_all_marginals_are_those_of_columns_with_cells() -> None:
 
 @pytest.mark.parametrize("item", [{"type": "prefixes", "count": 5, "seed": 1, "numeric": 1}])
 def test_a_mechanism_that_cannot_answer_names_those_that_can(item: dict[str, Any]) -> None:
-    with pytest.raises(SpecError, match="gem cannot answer prefixes; mechanisms that can: gaussian, private"):
+    with pytest.raises(
+        SpecError, match="gem cannot answer prefixes; mechanisms that can: gaussian, private"
+    ):
         check(release({"name": "gem"}, workload=[item]), schema())
 
 
