@@ -159,5 +159,5 @@ def test_what_is_named_to_be_measured_must_cover_what_is_asked() -> None:
 def test_each_kind_of_table_has_its_own_items(
     item: dict[str, Any], schema: Schema, protection: Protection
 ) -> None:
-    with pytest.raises(SpecError, match="; about .*, ask for"):
+    with pytest.raises(SpecError, match=r"; about .*, ask for"):
         plan(spec([item]), schema, protection, 10**12)
