@@ -66,14 +66,14 @@ class MeasuredQueries:
         together = {names for query in measured for names in _columns_together(query)}
         public = [tuple(public_columns)] if together else []
         return cls(
-            tables=tuple(dict.fromkeys(table for table in tables if table is not None)),
+            tables=tuple(dict.fromkeys(tables)),
             singles=frozenset(query.name for query in measured if isinstance(query, Single)),
             connected=tuple(_connected([*sorted(together), *public])),
         )
 
     def bases(self, block: QueryBlock, schema: Schema) -> list[Basis]:
         """The basis of each query of a block."""
-        if isinstance(block, ConjunctionQueries):
+        if isinstance(block, ConjunctionQueries) and not self._contains(block.name, ()):
             found = self._of_conjunctions(block, schema)
         else:
             is_measured = self._covers(block, schema)
@@ -134,8 +134,6 @@ class MeasuredQueries:
                 if levels >= block.levels
             )
         table = _table(block)
-        if table is None:
-            return False
         if self._contains(table.kind, table.columns):
             return True
         # The categories of a tree are those of the table.
@@ -184,8 +182,8 @@ class MeasuredQueries:
         return {name: i for i, names in enumerate(self.connected) for name in names}
 
 
-def _table(block: QueryBlock) -> MeasuredTable | None:
-    """The table that a block consists of; None if it has no table."""
+def _table(block: QueryBlock) -> MeasuredTable:
+    """The table that a block consists of; other blocks are a kind of their own, without columns."""
     match block:
         case Marginal() | MarginalPart():
             return MeasuredTable(CODES, block.attributes)
@@ -201,7 +199,7 @@ def _table(block: QueryBlock) -> MeasuredTable | None:
         case GroupSizeQueries():
             return MeasuredTable("sizes", ())
         case _:
-            return None
+            return MeasuredTable(block.name, ())
 
 
 def _tree(levels: int) -> str:

@@ -273,7 +273,9 @@ def _refuse_unbinned(release: ReleaseSpec, schema: Schema) -> None:
         return
     for column in schema.attributes:
         if column.name not in schema.sizes:
-            names = ", ".join(m.catalogue_name() for m in MECHANISMS if not m.needs_bins)
+            names = ", ".join(
+                m.catalogue_name() for m in MECHANISMS if m.releases_rows and not m.needs_bins
+            )
             raise SpecError(
                 f"column {column.name!r} needs bins: {release.mechanism.name} releases rows of discrete "
                 f"cells and draws numbers inside them; without bins, use {names}"

@@ -132,6 +132,7 @@ def test_the_model_answers_what_was_measured_and_refuses_the_rest() -> None:
     kept = ReleasedModel.from_bytes(done.model.to_bytes())
     assert done.answers is not None
     np.testing.assert_array_equal(kept.answer(asked.workload).counts, done.answers.counts)
+    assert set(done.answers.bases) == set(kept.answer(asked.workload).bases) == {"measured"}
     other = spec([{"type": "prefixes", "count": 5, "seed": 9, "categorical": 1, "numeric": 1}])
     with pytest.raises(SpecError, match="was not measured"):
         kept.answer(other.workload)
