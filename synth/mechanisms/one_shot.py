@@ -9,13 +9,14 @@ docs/defaults.md has the measurements.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import NormalDist
 
 import torch
 
 from scrim.spec.mechanism import OneShotMixtureSpec
+from synth.measurements import Measurement
 from synth.mechanisms.base import Job, measure_once
 from synth.mechanisms.projection import (
     STEPS_PER_REPORT,
@@ -46,7 +47,16 @@ def project_once(
     job: Job[OneShot], spec: OneShotMixtureSpec, new_generator: NewGenerator
 ) -> ProductMixture:
     """Measure every candidate once, then fit the members of the ensemble to all of it."""
-    measurements = measure_once(job)
+    return fit_members(job, spec, measure_once(job), new_generator)
+
+
+def fit_members(
+    job: Job[OneShot],
+    spec: OneShotMixtureSpec,
+    measurements: Sequence[Measurement],
+    new_generator: NewGenerator,
+) -> ProductMixture:
+    """Fit every member of the ensemble to all measurements, each from another start."""
     targets = FitTargets.of(measurements, job.estimated_rows, job.device)
     shares = one_way_shares(measurements, job.domain).to(job.device)
     members = members_of(spec, len(targets.values))

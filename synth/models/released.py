@@ -15,6 +15,7 @@ from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload import WorkloadItem
 from synth.basis import Basis, MeasuredQueries
 from synth.models.base import Answers, Model
+from synth.models.blend import Blend
 from synth.models.error_bars import ErrorBars
 from synth.models.graphical import GraphicalModel
 from synth.models.group_types import GroupTypes
@@ -32,6 +33,7 @@ MODEL_FORMAT = "scrim.model/1"
 KINDS: dict[str, type[Model]] = {
     model.kind: model
     for model in (
+        Blend,
         GraphicalModel,
         GroupTypes,
         Histogram,

@@ -36,6 +36,12 @@ _CONTRACT: dict[str, dict[str, Any]] = {
         "members": 2,
         **SMALL_NETWORK,
     },
+    "generative_network_pub": {
+        "name": "generative_network_pub",
+        "components": 50,
+        "members": 2,
+        **SMALL_NETWORK,
+    },
     "gem": {"name": "gem", "components": 50, **SMALL_NETWORK},
     "gem, as the paper": {
         "name": "gem",
@@ -136,6 +142,7 @@ _ENOUGH: dict[str, dict[str, Any]] = {
     "h_mwem": {"rounds": 15, "passes": 40},
     "relaxed_projection": {"steps": 1000},
     "generative_network": {"steps": 1000},
+    "generative_network_pub": {"steps": 1000},
     "gem": {"rounds": 40, "steps": 100},
     "gem_pub": {"rounds": 40, "steps": 100, "pretraining_steps": 50},
     "gem_plus": {"rounds": 40, "steps": 40},
@@ -181,6 +188,12 @@ _AUDITED: dict[str, dict[str, Any]] = {
         "learning_rate": 0.1,
     },
     "generative_network": {"name": "generative_network", "components": 1, **TINY_NETWORK},
+    "generative_network_pub": {
+        "name": "generative_network_pub",
+        "components": 1,
+        "members": 1,
+        **TINY_NETWORK,
+    },
     "pgm_em": {"name": "pgm_em", "rounds": 1, "opening_share": 0.0, "selection_share": 0.05},
     "aim": {"name": "aim", "rounds": 1, "opening_share": 0.0, "selection_share": 0.05},
     "private_gsd": {

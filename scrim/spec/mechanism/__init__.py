@@ -20,6 +20,7 @@ from scrim.spec.mechanism.gem import Gem
 from scrim.spec.mechanism.gem_plus import GemPlus
 from scrim.spec.mechanism.gem_pub import GemPub
 from scrim.spec.mechanism.generative_network import GenerativeNetwork
+from scrim.spec.mechanism.generative_network_pub import GenerativeNetworkPub
 from scrim.spec.mechanism.graphical import GraphicalSpec
 from scrim.spec.mechanism.h_gem import HierarchicalGem
 from scrim.spec.mechanism.h_mwem import HierarchicalMwem
@@ -60,6 +61,7 @@ __all__ = [
     "GemPlus",
     "GemPub",
     "GenerativeNetwork",
+    "GenerativeNetworkPub",
     "GenerativeSpec",
     "GraphicalSpec",
     "HierarchicalGem",
@@ -102,6 +104,7 @@ Mechanism = Annotated[
     | PmwPub
     | PepPub
     | GemPub
+    | GenerativeNetworkPub
     | PrivateGsd
     | RapPlusPlus
     | DualQuery

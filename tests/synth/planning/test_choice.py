@@ -130,25 +130,28 @@ def test_groups_of_individuals_take_a_mechanism_for_both_tables() -> None:
 
 
 class TestPublicData:
-    def test_rows_with_every_column_are_reweighted_after_a_look(self) -> None:
+    def test_rows_with_every_column_are_blended_with_a_network(self) -> None:
         found = ask(public=SMALL)
-        assert found.release.mechanism == PepPub(name="pep_pub", screen=Screen())
+        assert chosen(found) == "generative_network_pub"
         assert "does not use the public data" in against(found)["generative_network"]
+        assert "a little off" in against(found)["pep_pub"]
 
-    def test_without_some_columns_a_network_learns_them_where_that_helps(self) -> None:
+    def test_rows_without_some_columns_are_left_out(self) -> None:
         fewer = coded_schema(dict(list(SIZES.items())[:3]))
-        faint = ask(public=fewer, budget={"rho": 1e-7})
-        assert chosen(faint) == "gem_pub"
-        clear = ask(public=fewer)
-        assert chosen(clear) == "generative_network"
-        assert "they lack" in against(clear)["pep_pub"]
-        assert "without public rows" in against(clear)["gem_pub"]
-        assert clear.choice is not None and "not used" in clear.choice.reasons[-1]
+        for rho in (1e-7, 0.02):
+            found = ask(public=fewer, budget={"rho": rho})
+            assert chosen(found) == "generative_network"
+            assert "they lack" in against(found)["generative_network_pub"]
+            assert "without public rows" in against(found)["gem_pub"]
+            assert found.choice is not None and "not used" in found.choice.reasons[-1]
 
     def test_where_a_look_would_tell_nothing_they_are_not_trusted(self) -> None:
-        found = ask(public=SMALL, expected_rows=500)
-        assert chosen(found) != "pep_pub"
-        assert "too much to trust" in against(found)["pep_pub"]
+        few = Setting(SMALL, ADD_REMOVE, UNITS_PER_RHO // 50, 500, Blocks([], SMALL))
+        ranked = rank(Auto(name="auto"), few, has_public_data=True)
+        (found,) = [
+            each for each in ranked if each.mechanism == PepPub(name="pep_pub", screen=Screen())
+        ]
+        assert found.refusal is not None and "too much to trust" in found.refusal
 
     def test_it_is_left_out_where_nothing_can_use_it(self) -> None:
         prefixes = {"type": "prefixes", "count": 5, "seed": 0, "numeric": 1}
