@@ -25,6 +25,7 @@ STYLES = {
     "pmw_pub": ("#d62728", "square"),
     "pep_pub": ("#ff8c1a", "triangle-down"),
     "gem_pub": ("#0b2545", "circle"),
+    "generative_network_pub": ("#00a676", "diamond"),
     "private_gsd": ("#c2185b", "circle"),
     "rap_plus_plus": ("#f57c00", "square"),
     "dual_query": ("#00695c", "cross"),

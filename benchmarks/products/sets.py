@@ -33,8 +33,8 @@ WITHOUT_HISTOGRAM = (
 ROWS = ("private_gsd", "rap_plus_plus")
 """Mechanisms that search for rows."""
 GAMES = ("dual_query", "fem", "query_gan")
-PUBLIC = ("pmw_pub", "pep_pub", "gem_pub")
-PRIVATE_BASELINE = ("gem", "relaxed_projection")
+PUBLIC = ("generative_network_pub", "pmw_pub", "pep_pub", "gem_pub")
+PRIVATE_BASELINE = ("gem", "relaxed_projection", "generative_network")
 """Mechanisms that do not use the public data, for comparison."""
 
 ORDER = 3
