@@ -3,9 +3,11 @@
 Paper: Liu, Vietri, Wu (2021), section 2.1, algorithm 2 (exponential weights projection).
 Algorithm: while some answer is farther than gamma from its measurement, project onto it: scale the
 query's cells by a/q(D) and all others by (1-a)/(1-q(D)).
-Departures: the violated cells of a marginal are disjoint, so one step projects onto all of them (for
-one cell it is the paper's step); every step results in a distribution; measurements are clamped away
-from 0 and 1; the loop is bounded; gamma follows each measurement's own noise.
+Departures: the cells of a marginal are disjoint, so one step projects onto all of them; every step
+results in a distribution; measurements are clamped away from 0 and 1; the loop is bounded. Gamma holds
+for a marginal instead of a cell, and follows its noise; a marginal beyond it is projected onto what its
+measurement says once noise is discounted. The paper's step meets the noisy value of each cell that is
+off, and so fits the noise of the cells with the most noise (docs/mechanisms.md).
 """
 
 from collections.abc import Sequence
@@ -18,7 +20,7 @@ from scrim.spec.mechanism import EntropyProjectionSpec, Pep
 from synth.measurements import Measurement
 from synth.mechanisms.adaptive import Target, adaptive_measurements, sweep, targets
 from synth.mechanisms.base import Job
-from synth.models.entropy_projection import project_onto
+from synth.models.entropy_projection import project_beyond_noise
 from synth.models.histogram import Histogram
 from synth.models.support import Support
 from synth.planning.spending import Rounds
@@ -57,6 +59,11 @@ class EntropyProjection(Generic[Weights]):
         sweep(targets(measurements, self._rows), self._project, passes=self._spec.passes)
 
     def _project(self, target: Target) -> bool:
-        """Project onto the violated cells of one marginal; return whether there were any."""
-        gamma = self._spec.tolerance * target.noise
-        return project_onto(self.distribution, target.attributes, target.values, gamma)
+        """Project onto one marginal; return whether it was off by more than its noise."""
+        return project_beyond_noise(
+            self.distribution,
+            target.attributes,
+            target.values,
+            target.noise,
+            tolerance=self._spec.tolerance,
+        )

@@ -3,6 +3,7 @@
 Paper: Liu, Vietri, Wu (2021), Iterative Methods for Private Synthetic Data, algorithm 2.
 """
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -11,6 +12,41 @@ from synth.models.base import WeightedModel
 
 SMALLEST_SHARE = 1e-12
 """Keeps targets away from 0, from which a multiplicative update never returns."""
+
+SMALLEST_NOISE = 1e-8
+"""Noise, as a fraction of the rows, that is assumed for values without any."""
+CAUTION = 0.1
+"""Part of the estimated error that one step corrects. Marginals share errors, and smaller steps correct
+them in all at once (docs/defaults.md)."""
+
+
+def project_beyond_noise(
+    model: WeightedModel,
+    attributes: Sequence[str],
+    values: torch.Tensor,
+    noise: torch.Tensor,
+    *,
+    tolerance: float,
+) -> bool:
+    """Project a marginal towards its noisy values as far as they are not noise; return whether it moved.
+
+    The excess of the squared residuals over the noise estimates how wrong the model is. It counts from
+    `tolerance` of its own standard deviations on. The error of a cell is taken to have a variance in
+    proportion to its share, so a residual is divided between error and noise as for normal
+    distributions (empirical Bayes). The noise of a cell without a measurement is infinite.
+    """
+    answers = model.marginal(attributes).flatten()
+    # Factors cannot change a cell of weight zero; a support has such cells where it has no row.
+    known = noise.isfinite() & (answers > 0)
+    residuals = (values - answers).where(known, 0.0)
+    variances = noise.clamp(min=SMALLEST_NOISE).square().where(known, 0.0)
+    excess = (residuals.square() - variances).sum()
+    if excess <= tolerance * math.sqrt(2) * variances.square().sum().sqrt():
+        return False
+    errors = CAUTION * excess * answers / answers.where(known, 0.0).sum()
+    corrected = answers + errors / (errors + variances) * residuals
+    model.reweight(attributes, answers, projection_factor(answers, corrected, known))
+    return True
 
 
 def project_onto(

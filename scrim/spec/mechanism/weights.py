@@ -23,6 +23,6 @@ class EntropyProjectionSpec(AdaptiveSpec):
 
     passes: Annotated[int, Field(ge=1, le=10_000)] = 25
     """Upper bound on the sweeps over the measurements in one round (the paper's T_max)."""
-    tolerance: Annotated[float, Field(ge=0, le=100)] = 2.0
-    """The paper's gamma, as a multiple of each measurement's noise scale: answers this close to the
-    measurement are not updated."""
+    tolerance: Annotated[float, Field(ge=0, le=100)] = 1.0
+    """The paper's gamma, for a marginal: it is projected if its squared residuals exceed those of noise by
+    this many of their standard deviations."""
