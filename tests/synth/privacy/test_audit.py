@@ -44,7 +44,10 @@ ALARM = dict.fromkeys(("dual_query", "fem", "query_gan"), 1000)
 need a larger number: the answer to one draw reveals only a small part of what its price allows."""
 # From equal shares the first two move whatever they measure; one step of a network shows most where
 # it starts at the shares of the rows with the canary.
-PUBLIC_ROWS = {"pmw_pub": [[0], [1]], "pep_pub": [[0], [1]], "gem_pub": [[0], [0], [0], [1]]}
+PUBLIC_ROWS = {
+    **dict.fromkeys(("generative_network_pub", "pmw_pub", "pep_pub"), [[0], [1]]),
+    "gem_pub": [[0], [0], [0], [1]],
+}
 PAIRS = {
     "add_remove": (ADD_REMOVE, [[0]] * 3, [[0]] * 3 + [[1]]),
     "replace_one": (REPLACE_ONE, [[0]] * 4, [[0]] * 3 + [[1]]),
