@@ -36,6 +36,6 @@ def test_what_is_chosen_runs_and_is_resumed_without_the_rows() -> None:
         )
         for table in (TABLE, NEIGHBOUR)
     ]
-    assert done[0].certificate["release"]["mechanism"]["name"] == "pep_pub"
+    assert done[0].certificate["release"]["mechanism"]["name"] == "generative_network_pub"
     assert done[0].certificate == done[1].certificate
     assert done[0].model.to_bytes() == done[1].model.to_bytes()

@@ -33,7 +33,7 @@ def dependent_rows(rows: int, seed: int, *, rare: float = 0.5) -> list[list[int]
         np.where(second, size - 1 - random.integers(2, size=rows), random.integers(2, size=rows))
         for size in SIZES.values()
     ]
-    return np.stack(columns, axis=1).tolist()
+    return [[int(code) for code in row] for row in np.stack(columns, axis=1)]
 
 
 def support_of(rows: list[list[int]]) -> Support:
