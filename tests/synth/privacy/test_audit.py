@@ -45,7 +45,7 @@ need a larger number: the answer to one draw reveals only a small part of what i
 # From equal shares the first two move whatever they measure; one step of a network shows most where
 # it starts at the shares of the rows with the canary.
 PUBLIC_ROWS = {
-    **dict.fromkeys(("generative_network_pub", "pmw_pub", "pep_pub"), [[0], [1]]),
+    **{name: [[0], [1]] for name in ("generative_network_pub", "pmw_pub", "pep_pub")},
     "gem_pub": [[0], [0], [0], [1]],
 }
 PAIRS = {
