@@ -9,7 +9,7 @@ from synth.models.support import Support
 
 PASSES = 40
 """Most sweeps over all marginals."""
-TOLERANCE = 1.0
+LEAST_EXCESS = 1.0
 """Standard deviations by which a marginal must differ from its measurement, as `pep` has them."""
 
 
@@ -19,7 +19,7 @@ def reweight_rows(public: Support, measurements: Sequence[Measurement], *, rows:
 
     def step(target: Target) -> bool:
         return project_beyond_noise(
-            fitted, target.attributes, target.values, target.noise, tolerance=TOLERANCE
+            fitted, target.attributes, target.values, target.noise, tolerance=LEAST_EXCESS
         )
 
     sweep(targets(measurements, rows), step, passes=PASSES)
