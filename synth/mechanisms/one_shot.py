@@ -93,6 +93,7 @@ def fit(
         discrepancy = loss.item()
         if step == 0:
             steps = steps_for((discrepancy - 1) * len(residuals), limit)
+            rate *= max(1.0, steps / generator.steps_at_rate)
         if step == steps or is_close(discrepancy, residuals):
             best.end(discrepancy)
             break

@@ -4,6 +4,7 @@ Each has `forward`, the probabilities of every component (one row per component,
 by side), `start`, which starts from given one-way shares, and `constrain`, called after each step.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
@@ -29,6 +30,8 @@ class Generator(nn.Module):
 
     stiffness: ClassVar[float] = 1.0
     """Share of the measurement noise left unfitted, relative to a network."""
+    steps_at_rate: ClassVar[float] = math.inf
+    """The step size of a longer fit grows in proportion to its number of steps."""
 
     def __init__(self, domain: Domain) -> None:
         super().__init__()
@@ -125,6 +128,8 @@ class GeneratorNetwork(Generator):
     components share weights, so the network fits noise less than a table of free logits does
     (docs/defaults.md).
     """
+
+    steps_at_rate: ClassVar[float] = 1000
 
     def __init__(
         self,

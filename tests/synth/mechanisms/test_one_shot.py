@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scrim.spec.mechanism import GenerativeNetwork, RelaxedProjection
 from synth.domain import Domain
 from synth.measurements import Measurement
+from synth.mechanisms import one_shot
 from synth.mechanisms.one_shot import EXCESS, STEPS, fit, steps_for
 from synth.mechanisms.projection import FitTargets, one_way_shares
 from synth.models.generators import Generator, GeneratorNetwork, SoftmaxTable
@@ -93,6 +94,23 @@ def test_steps_grow_with_what_stands_out_from_the_noise() -> None:
     assert steps_for(-50.0, 3000) == steps_for(EXCESS, 3000) == STEPS
     assert steps_for(10 * EXCESS, 3000) == pytest.approx(STEPS * 10**0.31, abs=1)
     assert steps_for(1e12, 3000) == 3000
+
+
+@pytest.mark.parametrize(("kind", "times"), [("network", 2.5), ("table", 1.0)])
+def test_a_long_fit_of_a_network_takes_larger_steps(
+    kind: str, times: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Seen(Exception):
+        """The first step has its size."""
+
+    def see(optimiser: torch.optim.Optimizer, rate: float) -> None:
+        raise Seen(rate)
+
+    monkeypatch.setattr(one_shot, "steps_for", lambda excess, limit: 2500)
+    monkeypatch.setattr(one_shot, "_set_rate", see)
+    with pytest.raises(Seen) as seen:
+        fitted(kind, measure(1.0))
+    assert seen.value.args == (pytest.approx(NEW[kind][0] * times),)
 
 
 def test_fewer_members_where_many_counts_are_fitted() -> None:
