@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Depends, Header, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
 from scrim.spec.catalogue import CatalogueEntry, catalogue
+from scrim.spec.preview import PreviewRequest
 from scrim.spec.question import Question, SampleRequest
 from scrim.spec.release import ReleaseRequest
 from service.bodies import MEBIBYTE
@@ -16,11 +17,12 @@ from service.data.pagination import Page
 from service.dependencies import Pages, RequiredKey, Services, attempt
 from service.keys.access import Admin, Analyst, AnyKey, Curator, Reader
 from service.problems import documented
-from service.releases import events, questions, service
+from service.releases import events, previews, questions, service
 from service.releases.cancellation import cancel as cancel_release
 from service.releases.downloads import Conditions, download
+from service.releases.preview_schemas import PREVIEW_EXAMPLE, PreviewView, SubmittedView
 from service.releases.resumption import resume as resume_release
-from service.releases.schemas import EXAMPLE, ModelAnswers, PreviewView, ReleaseView
+from service.releases.schemas import EXAMPLE, ModelAnswers, ReleaseView
 from service.route import ApiRoute
 
 
@@ -35,6 +37,7 @@ mechanisms = APIRouter(prefix="/v1/mechanisms", route_class=ApiRoute, tags=["mec
 
 ReleaseId = Annotated[UUID, Path(description="The release's id.")]
 ReleaseBody = Annotated[ReleaseRequest, Body(examples=[EXAMPLE])]
+PreviewBody = Annotated[PreviewRequest, Body(examples=[PREVIEW_EXAMPLE])]
 ArtifactName = Annotated[
     str,
     Path(
@@ -69,10 +72,10 @@ def _mechanisms() -> Page[CatalogueEntry]:
 
 
 @router.post("/preview", summary="Preview a release")
-def preview(body: ReleaseBody, caller: Curator, context: Services) -> PreviewView:
+def preview(body: PreviewBody, caller: Curator, context: Services) -> PreviewView:
     """The cost and the expected accuracy of a release. Uses neither data nor budget."""
     with context.transaction() as work:
-        return service.preview(
+        return previews.preview(
             work.session, body, memory_bytes=context.settings.worker_memory_bytes
         )
 
@@ -85,7 +88,7 @@ def create(
     request: Request,
     response: Response,
     idempotency_key: RequiredKey,
-) -> ReleaseView:
+) -> SubmittedView:
     """Queue a release. Its whole budget is reserved at once; the unspent part is returned.
 
     Repeat the request with the same Idempotency-Key, and you get the same release.

@@ -1,6 +1,5 @@
 """Bodies and answers about releases. The body that creates one is scrim.spec.release.ReleaseRequest."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -11,12 +10,9 @@ from scrim.spec.budget import Budget, rho_of_units
 from scrim.spec.choice import MechanismChoice
 from scrim.spec.quality import Quality
 from scrim.spec.two_level import LevelTable
-from service.data.ledger.records import LedgerAccount
 from service.data.releases import ShownRelease
 from service.data.views import View, day_of
 from synth.planning.accounting import Method, stated_epsilon
-from synth.planning.choice import Resolved
-from synth.planning.forecast import Forecast
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 Basis = Literal["measured", "model", "independent"]
@@ -137,87 +133,6 @@ class ReleaseView(View):
         """The same without durations, for other callers: how long a job took can depend on the rows."""
         coarse = {"created_at": day_of(self.created_at), "started_at": None, "finished_at": None}
         return self.model_copy(update=coarse)
-
-
-class ItemForecastView(View):
-    """The forecast of one item of the workload."""
-
-    item: int
-    """Its position in the workload, counted from 0."""
-    type: Annotated[str, Field(examples=["marginals"])]
-    """Its type."""
-    queries: int
-    """The number of its counting queries."""
-    sigma: float | None
-    """Standard deviation of the noise on each measured count; the largest if they differ. For `gaussian`, the
-    root mean square of the standard errors of the answers, in counts."""
-    expected_error: float | None
-    """Mean absolute error that this noise causes, in counts."""
-
-
-class PreviewView(View):
-    """The cost and the expected accuracy of a release. Neither data nor budget was used."""
-
-    rho: float
-    """The amount that the release would reserve."""
-    epsilon: float
-    """The epsilon that the release would guarantee at the population's delta, rounded up."""
-    accounting: Method
-    """How this epsilon is computed: `exact_gaussian`, from the exact curve of a release of Gaussian noise
-    alone, or `zcdp`, converted from rho."""
-    rho_left_after: float
-    """What the population would have left; if negative, the release would be refused."""
-    mechanism: dict[str, Any]
-    """The mechanism and its parameters; the one that would be chosen, if `auto` is requested."""
-    choice: MechanismChoice | None
-    """Why this mechanism would be chosen, if `auto` is requested; otherwise null."""
-    queries: int
-    """The number of counting queries in the workload."""
-    operations: int | None
-    """The number of charged operations on the data, if it is known in advance; the maximum, if rounds
-    are annealed."""
-    memory_bytes: int | None
-    """Approximate memory that a worker would need to fit the model, draw the rows and write the files,
-    in addition to an idle worker's; null if it is not known in advance."""
-    items: list[ItemForecastView]
-    """The forecast of each item of the workload; last, of those about columns that only `outputs.columns`
-    names."""
-    left_out_columns: list[str]
-    """The declared columns that would not be released, because no query mentions them."""
-    warnings: list[str]
-    """Possible surprises, such as a release that would be refused."""
-
-    @classmethod
-    def of(
-        cls,
-        resolved: Resolved,
-        forecast: Forecast,
-        account: LedgerAccount,
-        *,
-        delta: float,
-        warnings: Sequence[str] = (),
-    ) -> "PreviewView":
-        """Build the view from the plan, its forecast and the population's remaining budget."""
-        release, units = resolved.release, resolved.funded.units
-        left = account.left_units
-        short = f"the population has {rho_of_units(left):g} rho left: this release would be refused"
-        return cls(
-            rho=rho_of_units(units),
-            epsilon=resolved.funded.epsilon(delta),
-            accounting=resolved.funded.method(delta),
-            rho_left_after=rho_of_units(left - units),
-            mechanism=release.mechanism.model_dump(mode="json", exclude_none=True),
-            choice=resolved.choice,
-            queries=sum(item.queries for item in forecast.items),
-            operations=forecast.operations,
-            memory_bytes=resolved.plan.peak_bytes,
-            items=[
-                ItemForecastView(item=position, **vars(item))
-                for position, item in enumerate(forecast.items)
-            ],
-            left_out_columns=resolved.plan.left_out,
-            warnings=[*([short] if units > left else []), *forecast.warnings, *warnings],
-        )
 
 
 class ModelAnswer(View):

@@ -26,14 +26,16 @@ from service.data.task_queue import RUN, TaskQueue
 from service.data.work import UnitOfWork
 from service.idempotency import Attempt, claim_id
 from service.keys.schemas import Caller
-from service.releases.schemas import PreviewView, ReleaseView
+from service.releases.preview_schemas import SubmittedView
+from service.releases.schemas import ReleaseView
 from synth.planning.choice import Resolved, resolve
 from synth.planning.forecast import forecast
+from synth.planning.forecast_budgets import Budgets
 from synth.planning.subject import Subject, subject_of
 
 
 @dataclass(frozen=True)
-class _Named:
+class NamedData:
     """The datasets and the population that a request names, and the schemas of the rows."""
 
     dataset: DatasetRow
@@ -43,23 +45,6 @@ class _Named:
     public_schema: Schema | None
 
 
-def preview(session: Session, body: ReleaseRequest, *, memory_bytes: int | None) -> PreviewView:
-    """Forecast the cost of a release; uses neither data nor budget."""
-    named, account, resolved = _find_and_resolve(session, body, memory_bytes)
-    late = [
-        f"the {kind} is {dataset.state}: this release would be refused"
-        for kind, dataset in _needed(named, dry_run=body.dry_run)
-        if dataset.state != "ready"
-    ]
-    return PreviewView.of(
-        resolved,
-        forecast(resolved, named.subject),
-        account,
-        delta=named.population.delta,
-        warnings=late,
-    )
-
-
 def create(
     work: UnitOfWork,
     body: ReleaseRequest,
@@ -67,16 +52,17 @@ def create(
     task_queue: TaskQueue,
     *,
     settings: Settings,
-) -> ReleaseView:
+) -> SubmittedView:
     """Queue a release: its row, its reservation and the record of the request, or none of them.
 
     The mechanism `auto` is resolved here, once, and stored: a resumed release uses the same choice.
     """
     session = work.session
     release_id, is_known = claim_id(session, attempt, status=202)
+    named, _, resolved = find_and_resolve(session, body, settings.worker_memory_bytes)
+    warnings = budgets_of(named, resolved).warnings(forecast(resolved, named.subject))
     if is_known:
-        return view_of(session, release_id)
-    named, _, resolved = _find_and_resolve(session, body, settings.worker_memory_bytes)
+        return SubmittedView.of(view_of(session, release_id), warnings)
     spec = resolved.release
     _require_ready(named, dry_run=body.dry_run)
     _require_room(session, attempt.caller.key_id, settings, dry_run=body.dry_run)
@@ -101,7 +87,12 @@ def create(
     session.flush()
     releases.add_event(session, release, "state", {"state": release.state})
     work.after_commit(lambda: task_queue.send(RUN, str(release_id)))
-    return view_of(session, release_id)
+    return SubmittedView.of(view_of(session, release_id), warnings)
+
+
+def budgets_of(named: NamedData, resolved: Resolved) -> Budgets:
+    """The resolved release, to be forecast at other budgets."""
+    return Budgets(resolved, named.subject, named.population.delta, named.public_schema)
 
 
 def publish(session: Session, release_id: UUID) -> ReleaseView:
@@ -147,9 +138,9 @@ def _refuse_hidden(release: ReleaseRow | ShownRelease, caller: Caller) -> None:
         raise NotFound("there is no such release")
 
 
-def _find_and_resolve(
+def find_and_resolve(
     session: Session, body: ReleaseRequest, memory_bytes: int | None
-) -> tuple[_Named, LedgerAccount, Resolved]:
+) -> tuple[NamedData, LedgerAccount, Resolved]:
     """The named datasets, the account, and the resolved request; public data only if it is used."""
     named = _find_named(session, body)
     account = ledger.account(session, named.population.id)
@@ -167,14 +158,14 @@ def _find_and_resolve(
     return named, account, resolved
 
 
-def _find_named(session: Session, body: ReleaseRequest) -> _Named:
+def _find_named(session: Session, body: ReleaseRequest) -> NamedData:
     """The datasets and the population, held until the transaction ends."""
     dataset = _hold_dataset(session, body.dataset_id)
     if dataset.population_id is None:
         raise SpecError("dataset_id names a public dataset; name a private one")
     population = populations.get(session, dataset.population_id)
     public = _find_public(session, body)
-    return _Named(
+    return NamedData(
         dataset=dataset,
         public_dataset=public,
         population=population,
@@ -207,7 +198,7 @@ def _hold_dataset(session: Session, given: str) -> DatasetRow:
     return datasets.hold(session, dataset_id)
 
 
-def _needed(named: _Named, *, dry_run: bool) -> Iterator[tuple[str, DatasetRow]]:
+def needed_data(named: NamedData, *, dry_run: bool) -> Iterator[tuple[str, DatasetRow]]:
     """The datasets whose rows are read; a dry run reads only public rows."""
     if not dry_run:
         yield "dataset", named.dataset
@@ -215,8 +206,8 @@ def _needed(named: _Named, *, dry_run: bool) -> Iterator[tuple[str, DatasetRow]]
         yield "public dataset", named.public_dataset
 
 
-def _require_ready(named: _Named, *, dry_run: bool) -> None:
-    for kind, dataset in _needed(named, dry_run=dry_run):
+def _require_ready(named: NamedData, *, dry_run: bool) -> None:
+    for kind, dataset in needed_data(named, dry_run=dry_run):
         if dataset.state != "ready":
             raise DatasetNotReady(
                 f"the {kind} {dataset.id} is {dataset.state}; a release needs one that is ready"
@@ -235,7 +226,7 @@ def _require_room(session: Session, key_id: UUID, settings: Settings, *, dry_run
         )
 
 
-def _reserve(session: Session, release: ReleaseRow, named: _Named) -> None:
+def _reserve(session: Session, release: ReleaseRow, named: NamedData) -> None:
     try:
         ledger.reserve(
             session,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from scrim.spec.errors import SpecError
-from scrim.spec.mechanism import AdaptiveSpec
+from scrim.spec.mechanism import AdaptiveSpec, MechanismSpec
 from scrim.spec.workload import Block
 from synth.planning.columns import column_alone
 from synth.planning.pace import Pace, columns_of
@@ -78,3 +78,9 @@ def is_moved(block: Block, setting: Setting) -> bool:
 def moved_of(blocks: Sequence[Block], setting: Setting) -> list[Block]:
     """The blocks whose counts some unit can change."""
     return [block for block in blocks if is_moved(block, setting)]
+
+
+def is_measured_singly(block: Block, mechanism: MechanismSpec) -> bool:
+    """Whether rounds measure single queries of the block, and not the whole."""
+    by_query = isinstance(mechanism, AdaptiveSpec) and mechanism.select == "queries"
+    return by_query or not block.is_whole

@@ -1,0 +1,234 @@
+"""Answers to previews. The body is scrim.spec.preview.PreviewRequest."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from scrim.spec.budget import rho_of_units
+from scrim.spec.choice import MechanismChoice
+from service.data.ledger.records import LedgerAccount
+from service.data.views import View
+from service.releases.schemas import EXAMPLE, ReleaseView
+from synth.planning.accounting import Method
+from synth.planning.choice import Resolved
+from synth.planning.constants import REACH
+from synth.planning.expected import Expected
+from synth.planning.forecast import Forecast
+from synth.planning.forecast_budgets import Point
+from synth.planning.forecast_warnings import Warning, warn
+
+PREVIEW_EXAMPLE = {
+    **EXAMPLE,
+    "budgets": [{"epsilon": 0.1}, {"epsilon": 1.0}, {"epsilon": 10.0}],
+    "target": {"mean_total_variation": 0.03},
+}
+
+
+class WarningView(View):
+    """A limit of a release that the curator should know."""
+
+    type: Annotated[str, Field(examples=["/warnings/relations-not-kept"])]
+    """Its type, which does not change."""
+    detail: str
+    """One sentence, with the remedy."""
+
+    @classmethod
+    def of(cls, warning: Warning) -> "WarningView":
+        """The same, for an answer."""
+        return cls(type=warning.type, detail=warning.detail)
+
+
+class ErrorsView(View):
+    """Errors as shares of the rows."""
+
+    mean_absolute_error: float
+    """The mean over all queries."""
+    mean_total_variation: float | None
+    """The mean over all tables: half the summed errors of the cells of a table. Null if nothing asked is a
+    table of marginals."""
+    max_error: float
+    """The largest error of a query."""
+
+
+class ExpectedView(ErrorsView):
+    """The expected errors of what is delivered: of the released rows, or of the answers if there are none."""
+
+    mean_absolute_rows: float
+    """The mean absolute error as a number of rows, by the declared `expected_rows`."""
+    max_rows: float
+    """The largest error as a number of rows."""
+    low: ErrorsView
+    """The lower end of the range in which about 80% of similar releases of public tables fell."""
+    high: ErrorsView
+    """The upper end of that range."""
+
+    @classmethod
+    def of(cls, expected: Expected, rows: int) -> "ExpectedView":
+        """The view, with the range of errors."""
+        return cls(
+            mean_absolute_error=expected.mean_absolute_error,
+            mean_total_variation=expected.mean_total_variation,
+            max_error=expected.max_error,
+            mean_absolute_rows=expected.mean_absolute_error * rows,
+            max_rows=expected.max_error * rows,
+            low=_times(expected, 1 / REACH.mean, 1 / REACH.largest),
+            high=_times(expected, REACH.mean, REACH.largest),
+        )
+
+
+def _times(expected: Expected, mean: float, largest: float) -> ErrorsView:
+    far = expected.mean_total_variation
+    return ErrorsView(
+        mean_absolute_error=expected.mean_absolute_error * mean,
+        mean_total_variation=None if far is None else far * mean,
+        max_error=expected.max_error * largest,
+    )
+
+
+class ItemForecastView(View):
+    """The forecast of one item of the workload."""
+
+    item: int
+    """Its position in the workload, counted from 0."""
+    type: Annotated[str, Field(examples=["marginals"])]
+    """Its type."""
+    queries: int
+    """The number of its counting queries."""
+    sigma: float | None
+    """Standard deviation of the noise on each measured count; the largest if they differ. For `gaussian`, the
+    root mean square of the standard errors of the answers, in counts."""
+    expected_error: float | None
+    """Mean absolute error that this noise causes, in counts."""
+    expected: ExpectedView
+    """The expected errors of what is delivered for this item."""
+
+
+class PointView(View):
+    """The same release at another budget."""
+
+    epsilon: float
+    """The epsilon."""
+    rho: float
+    """What it converts to at the population's delta. A release of Gaussian noise alone may spend up to 1.3
+    times as much for the same epsilon."""
+    expected: ExpectedView
+    """The expected errors with this budget."""
+
+    @classmethod
+    def of(cls, point: Point, rows: int) -> "PointView":
+        """The view."""
+        return cls(
+            epsilon=point.epsilon, rho=point.rho, expected=ExpectedView.of(point.expected, rows)
+        )
+
+
+class NeededView(View):
+    """The smallest budget that is expected to reach the target."""
+
+    epsilon: float
+    """The epsilon, rounded up to two digits."""
+    rho: float
+    """What it converts to at the population's delta."""
+
+
+class PreviewView(View):
+    """The cost and the expected accuracy of a release. Neither data nor budget was used."""
+
+    rho: float
+    """The amount that the release would reserve."""
+    epsilon: float
+    """The epsilon that the release would guarantee at the population's delta, rounded up."""
+    accounting: Method
+    """How this epsilon is computed: `exact_gaussian`, from the exact curve of a release of Gaussian noise
+    alone, or `zcdp`, converted from rho."""
+    rho_left_after: float
+    """What the population would have left; if negative, the release would be refused."""
+    mechanism: dict[str, Any]
+    """The mechanism and its parameters; the one that would be chosen, if `auto` is requested."""
+    choice: MechanismChoice | None
+    """Why this mechanism would be chosen, if `auto` is requested; otherwise null."""
+    queries: int
+    """The number of counting queries in the workload."""
+    operations: int | None
+    """The number of charged operations on the data, if it is known in advance; the maximum, if rounds
+    are annealed."""
+    memory_bytes: int | None
+    """Approximate memory that a worker would need to fit the model, draw the rows and write the files,
+    in addition to an idle worker's; null if it is not known in advance."""
+    expected: ExpectedView
+    """The expected errors of what is delivered."""
+    items: list[ItemForecastView]
+    """The forecast of each item of the workload; last, of those about columns that only `outputs.columns`
+    names."""
+    left_out_columns: list[str]
+    """The declared columns that would not be released, because no query mentions them."""
+    warnings: list[WarningView]
+    """Limits of the release and reasons why it would be refused, each with its remedy."""
+    curve: list[PointView] = []
+    """The release at each of the requested budgets, in the order of epsilon; fewer, with a warning, if the
+    request is large."""
+    needed: NeededView | None = None
+    """The smallest budget that is expected to reach the target, within what the population has left; null
+    if there is none, or if no target is given."""
+    needed_reason: str | None = None
+    """Why there is no such budget, if a target is given."""
+
+    @classmethod
+    def of(
+        cls,
+        resolved: Resolved,
+        forecast: Forecast,
+        account: LedgerAccount,
+        *,
+        delta: float,
+        warnings: Sequence[Warning],
+    ) -> "PreviewView":
+        """Build the view from the plan, its forecast and the population's remaining budget."""
+        release, units = resolved.release, resolved.funded.units
+        left, rows = account.left_units, release.expected_rows
+        return cls(
+            rho=rho_of_units(units),
+            epsilon=resolved.funded.epsilon(delta),
+            accounting=resolved.funded.method(delta),
+            rho_left_after=rho_of_units(left - units),
+            mechanism=release.mechanism.model_dump(mode="json", exclude_none=True),
+            choice=resolved.choice,
+            queries=sum(item.queries for item in forecast.items),
+            operations=forecast.operations,
+            memory_bytes=resolved.plan.peak_bytes,
+            expected=ExpectedView.of(forecast.expected, rows),
+            items=[
+                ItemForecastView(
+                    item=position,
+                    **{**vars(item), "expected": ExpectedView.of(item.expected, rows)},
+                )
+                for position, item in enumerate(forecast.items)
+            ],
+            warnings=[WarningView.of(each) for each in (*_of_budget(units, left), *warnings)],
+        )
+
+
+class SubmittedView(ReleaseView):
+    """A queued release, with the warnings of its preview."""
+
+    warnings: list[WarningView]
+    """Limits of the release, each with its remedy."""
+
+    @classmethod
+    def of(cls, release: ReleaseView, warnings: Sequence[Warning]) -> "SubmittedView":  # type: ignore[override]
+        """A release that was just queued."""
+        found = [WarningView.of(each) for each in warnings]
+        return cls(**{**dict(release), "warnings": found})
+
+
+def _of_budget(units: int, left: int) -> list[Warning]:
+    if units <= left:
+        return []
+    return [
+        warn(
+            "budget-exceeded",
+            f"The population has {rho_of_units(left):g} rho left, so this release would be refused: use a "
+            "smaller budget.",
+        )
+    ]

@@ -1,0 +1,231 @@
+"""Warnings for the curator: limits of a release, each with its remedy."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import fmean
+
+from scrim.spec.mechanism import PrivateGsd, PublicDataSpec
+from scrim.spec.release import ReleaseSpec
+from scrim.spec.workload import Block
+from synth.planning.candidates import MAX_MEASURED, left_out
+from synth.planning.choice import Resolved
+from synth.planning.constants import CONSTANTS
+from synth.planning.expected import MOST_BLOCKS, Expected, dependence
+from synth.planning.knowledge import knowledge_of
+from synth.planning.plan import ReleasePlan
+from synth.planning.reference import Shape, rows_below
+from synth.planning.rounds import is_measured_singly
+from synth.planning.spending import AnnealedRounds, Draws, OneShot, Rounds
+from synth.planning.subject import Subject
+
+NAMED_COLUMNS = 10
+"""Largest number of columns that a warning names."""
+NAMED_PAIRS = 5
+"""Largest number of pairs that a warning names."""
+NOT_KEPT, KEPT = 0.8, 0.5
+"""Expected variation, per that of independent columns, above which relations count as lost, and at which
+they count as kept."""
+BELOW_NOISE = 0.5
+"""Share of the rows in cells below their noise above which there is a warning."""
+
+
+@dataclass(frozen=True)
+class Warning:
+    """A limit of a release: its type, and one sentence with the remedy."""
+
+    type: str
+    detail: str
+
+
+def warn(kind: str, detail: str) -> Warning:
+    """A warning of that kind."""
+    return Warning(f"/warnings/{kind}", detail)
+
+
+def warnings_of(resolved: Resolved, subject: Subject) -> list[Warning]:
+    """All warnings that follow from the plan."""
+    release, planned = resolved.release, resolved.plan
+    return [
+        *_of_pairs(release, planned),
+        *_of_noise(resolved, subject),
+        *_of_rounds(release, planned),
+        *_of_draws(release, planned),
+        *_of_rows(release),
+        *_of_public_data(release),
+        *_of_groups(planned, subject),
+        *_of_columns(planned),
+    ]
+
+
+def variation_of_kept(resolved: Resolved, subject: Subject, expected: Expected) -> float | None:
+    """The variation at which relations between columns are kept, if they are expected to be lost."""
+    tables = [block for block in resolved.plan.asked.marginals if len(block.attributes) > 1]
+    if not tables or expected.mean_total_variation is None:
+        return None
+    chosen = tables[:: math.ceil(len(tables) / MOST_BLOCKS)]
+    apart = fmean(dependence(block.attributes, subject.schema, CONSTANTS) for block in chosen)
+    return KEPT * apart if expected.mean_total_variation > NOT_KEPT * apart else None
+
+
+def relations_not_kept(epsilon: float | None) -> Warning:
+    """Warn that relations are lost; `epsilon` is what would keep them, if it is known."""
+    larger = "a larger budget" if epsilon is None else f"epsilon {epsilon:g}"
+    return warn(
+        "relations-not-kept",
+        "Relations between columns will not be kept at this budget: ask for fewer columns, coarser "
+        f"bins, or {larger}.",
+    )
+
+
+def _of_pairs(release: ReleaseSpec, planned: ReleasePlan) -> Iterator[Warning]:
+    """Warn about pairs of columns that are asked about together and not measured together."""
+    if not isinstance(planned.spending, OneShot) or not release.mechanism.releases_rows:
+        return
+    missing = left_out(planned.asked.marginals, planned.measured)
+    if not missing:
+        return
+    if all(len(block.attributes) == 1 for block in planned.measured):
+        yield warn(
+            "single-columns-only",
+            "Only single columns are measured, because counts of pairs would be lost in their noise: "
+            "relations between columns will not be kept; ask about fewer columns, declare wider bins, or "
+            "use a larger budget.",
+        )
+        return
+    named = ", ".join(f"({first}, {second})" for first, second in missing[:NAMED_PAIRS])
+    further = f" and {len(missing) - NAMED_PAIRS:,} more" if len(missing) > NAMED_PAIRS else ""
+    yield warn(
+        "pairs-not-measured",
+        f"{len(missing):,} pairs of columns are not measured together, because a fit takes at most "
+        f"{MAX_MEASURED:,} counts: {named}{further}; what is released about them follows from other "
+        "pairs; declare wider bins, or ask about fewer columns, to measure them.",
+    )
+
+
+def _of_noise(resolved: Resolved, subject: Subject) -> Iterator[Warning]:
+    """Warn if most rows fall into cells that are smaller than the noise on them."""
+    if isinstance(resolved.plan.spending, Draws):
+        return
+    known = knowledge_of(resolved, subject)
+    sizes = subject.schema.sizes
+    shares = [
+        rows_below(Shape(math.prod(sizes[n] for n in names), CONSTANTS.spread), noise)
+        for names, noise in known.noise.items()
+        if noise > 0
+    ]
+    if not shares or fmean(shares) <= BELOW_NOISE:
+        return
+    yield warn(
+        "cells-below-noise",
+        f"About {fmean(shares):.0%} of the rows fall into cells that are smaller than the noise on them: "
+        "ask for fewer columns, declare wider bins, or use a larger budget.",
+    )
+
+
+def _of_rounds(release: ReleaseSpec, planned: ReleasePlan) -> Iterator[Warning]:
+    """Warn about marginals that rounds do not measure or that have no noise, and about annealing."""
+    spending = planned.spending
+    if not isinstance(spending, Rounds):
+        return
+    known, most = set(spending.public), spending.rounds * spending.per_round
+    moved = [block for block in planned.measured if block not in known]
+    public = len(planned.measured) - len(moved)
+    singly = any(is_measured_singly(block, release.mechanism) for block in moved)
+    if most < len(moved) and not singly:
+        yield warn(
+            "marginals-not-measured",
+            f"At most {most} of {len(moved)} marginals are measured, those with the largest errors, and the "
+            "others are answered from the model: ask for fewer marginals, or use a larger budget, to "
+            "measure more.",
+        )
+    if public:
+        yield warn(
+            "read-without-noise",
+            f"{public} of {len(planned.measured)} marginals are read without noise, because no protected "
+            "unit can change them: use a population with another unit if they are confidential.",
+        )
+    if isinstance(spending, AnnealedRounds):
+        yield warn(
+            "annealed-rounds",
+            f"There are at most {spending.rounds} rounds; whenever a round improves the model by less than "
+            "its noise, the noise is halved and fewer rounds remain; sigma is the noise of the first "
+            "round.",
+        )
+
+
+def _of_draws(release: ReleaseSpec, planned: ReleasePlan) -> Iterator[Warning]:
+    """Warn about queries that are answered without being measured themselves."""
+    if isinstance(planned.spending, Draws):
+        rounds, draws = len(planned.spending.prices), planned.spending.per_round
+        later = (
+            "request outputs.certify to measure it"
+            if release.outputs.certify is None
+            else "the certificate will state it"
+        )
+        yield warn(
+            "nothing-measured",
+            f"Nothing is measured: {draws} queries are drawn in each of {rounds} rounds, so the forecast of "
+            f"the error is rough; {later}.",
+        )
+    elif release.mechanism.measure is not None and release.mechanism.releases_rows:
+        yield warn(
+            "measured-otherwise",
+            "The workload is answered from the queries in mechanism.measure, and sigma is their noise: "
+            "leave mechanism.measure out to measure what is asked.",
+        )
+
+
+def _of_rows(release: ReleaseSpec) -> Iterator[Warning]:
+    """Warn if the released rows repeat a few."""
+    mechanism, rows = release.mechanism, release.synthetic_rows
+    if isinstance(mechanism, PrivateGsd) and rows is not None and rows > mechanism.rows:
+        yield warn(
+            "few-distinct-rows",
+            f"The {rows:,} released rows repeat at most {mechanism.rows:,} different ones: set "
+            "mechanism.rows higher, or use another mechanism, for more.",
+        )
+
+
+def _of_public_data(release: ReleaseSpec) -> Iterator[Warning]:
+    """Warn if nothing tests whether the public rows are close enough."""
+    mechanism = release.mechanism
+    if isinstance(mechanism, PublicDataSpec) and mechanism.screen is None:
+        yield warn(
+            "public-data-too-far",
+            "The errors are several times larger if the public rows lack kinds of rows that the private "
+            "table has: set mechanism.screen to check this first.",
+        )
+
+
+def _of_groups(planned: ReleasePlan, subject: Subject) -> Iterator[Warning]:
+    """Warn if the unit is a person: only that person's rows are protected, not the columns of groups."""
+    if subject.protection.unit != "person":
+        return
+    blocks: tuple[Block, ...] = (*planned.asked, *planned.measured)
+    if (
+        not {name for block in blocks for name in block.attributes}
+        & subject.schema.columns_of_groups
+    ):
+        return
+    yield warn(
+        "columns-of-groups",
+        "The release covers columns of groups, but only each person's own rows are protected: this is "
+        "sound only if no person can change a group's columns; use a population whose unit is household "
+        "otherwise.",
+    )
+
+
+def _of_columns(planned: ReleasePlan) -> Iterator[Warning]:
+    """Warn about declared columns that are not released, because no query mentions them."""
+    names = planned.left_out
+    if not names:
+        return
+    further = f" and {len(names) - NAMED_COLUMNS:,} more" if len(names) > NAMED_COLUMNS else ""
+    named = ", ".join(names[:NAMED_COLUMNS]) + further
+    noun, verb, them = ("Column", "is", "it") if len(names) == 1 else ("Columns", "are", "them")
+    yield warn(
+        "unasked-columns",
+        f"{noun} {named} {verb} not released, because no query mentions {them}: ask about {them} in the "
+        f"workload, or name {them} in outputs.columns.",
+    )

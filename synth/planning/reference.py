@@ -1,0 +1,69 @@
+"""Tables of a reference shape, and how errors of their cells add up.
+
+The true shares of a table's cells are unknown before data are read. Here the logarithm of the share of a
+random row's cell is normal with variance `spread * log(cells)`; the shares then sum to 1 only if its mean is
+`-log(cells) + variance / 2`. The spread is the only constant of the shape (synth/planning/expected.py).
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
+"""The mean of |x| under a standard Gaussian."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A table of that many cells."""
+
+    cells: float
+    spread: float
+
+    @property
+    def variance(self) -> float:
+        """The variance of the logarithm of the share of a random row's cell."""
+        return self.spread * math.log(self.cells)
+
+    @property
+    def mean(self) -> float:
+        """Its mean."""
+        return self.variance / 2 - math.log(self.cells)
+
+
+@lru_cache(maxsize=50_000)
+def noise_left(shape: Shape, noise: float) -> float:
+    """The summed absolute error of all cells with this noise: a fit sets cells below it to about 0."""
+    if shape.cells <= 1 or noise <= 0:
+        return 0.0
+    if noise >= 1:
+        return 1.0
+    deviation, at = math.sqrt(shape.variance), math.log(noise)
+    below = rows_below(shape, noise)
+    above = shape.cells * noise * _normal((shape.mean - shape.variance - at) / deviation)
+    return below + above
+
+
+def rows_below(shape: Shape, noise: float) -> float:
+    """The share of the rows in cells with a smaller share than this."""
+    if shape.cells <= 1:
+        return 0.0
+    return _normal((math.log(noise) - shape.mean) / math.sqrt(shape.variance))
+
+
+@lru_cache(maxsize=50_000)
+def sampling_error(shape: Shape, rows: int) -> float:
+    """The summed absolute error of all cells if rows are drawn independently."""
+    if shape.cells <= 1:
+        return 0.0
+    deviation, at = math.sqrt(shape.variance), math.log(MEAN_ABSOLUTE**2 / 4 / rows)
+    # A cell of fewer rows is mostly drawn not at all, or once.
+    below = 2 * _normal((at - shape.mean) / deviation)
+    whole = math.exp(shape.variance / 8 - shape.mean / 2)
+    above = _normal((shape.mean - shape.variance / 2 - at) / deviation)
+    return min(2.0, below + MEAN_ABSOLUTE / math.sqrt(rows) * whole * above)
+
+
+def _normal(deviations: float) -> float:
+    """The distribution function of a standard Gaussian."""
+    return math.erfc(-deviations / math.sqrt(2)) / 2
