@@ -37,7 +37,7 @@ SQUEEZES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-bench setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-speed bench-console bench-products bench-all bench-games bench-mixed bench-households bench-judge bench-gaussian bench-quality bench-certified revision dist clean
+.PHONY: help setup setup-bench setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-speed bench-console bench-products bench-all bench-games bench-mixed bench-households bench-judge bench-gaussian bench-quality bench-forecasts bench-certified revision dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -147,6 +147,10 @@ bench-judge: setup-bench ## releases on tables that only judge, beside those of 
 	$(BIN)/python -m benchmarks.judge run $(GRID)
 	$(BIN)/python -m benchmarks.judge times
 	$(BIN)/python -m benchmarks.judge report
+
+bench-forecasts: setup ## forecast errors beside measured ones (SETS, EPSILONS, RUNS), into docs/results/forecasts.md
+	$(BIN)/python -m benchmarks.quality.forecasts run $(GRID)
+	$(BIN)/python -m benchmarks.quality.forecasts report
 
 bench-gaussian: setup ## root mean square errors of gaussian on ADULT, forecast and measured; takes minutes
 	$(BIN)/python -m benchmarks.gaussian $(RUNS)

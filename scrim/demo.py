@@ -123,7 +123,7 @@ def _release(console: Console, curator: Client, dataset: Dataset) -> Release:
     _tick(
         console,
         f"The preview says: {preview.queries} queries for epsilon {preview.epsilon:.3g} at delta "
-        f"{DELTA:g}, noise of {preview.items[0].sigma or 0:.1f} on each measured count",
+        f"{DELTA:g}, a mean error of about {preview.expected.mean_absolute_rows:.1f} rows",
     )
     release = curator.releases.submit(body).wait()
     _tick(console, f"Released, for {release.rho_spent:.4g} rho")

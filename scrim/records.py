@@ -151,6 +151,13 @@ class ReleaseQuality(Record):
     columns: list[QualityOfColumn]
 
 
+class Notice(Record):
+    """A limit of a release; `detail` is a sentence with the remedy."""
+
+    type: str
+    detail: str
+
+
 class Release(Record):
     """A release: its request, progress, cost and results."""
 
@@ -174,11 +181,48 @@ class Release(Record):
     choice: Choice | None = None
     quality: ReleaseQuality | None = None
     """The certified error of its rows, once it has succeeded and if it was requested."""
+    warnings: list[Notice] = []
+    """The warnings of its preview, when it is submitted."""
 
     @property
     def is_over(self) -> bool:
         """Whether the release has ended."""
         return self.state in FINAL_STATES
+
+
+class Errors(Record):
+    """Errors as shares of the rows."""
+
+    mean_absolute_error: float
+    mean_total_variation: float | None
+    """Null if nothing asked is a table of marginals."""
+    max_error: float
+
+
+class ExpectedErrors(Errors):
+    """Expected errors of what is delivered."""
+
+    mean_absolute_rows: float
+    """The mean absolute error as a number of rows."""
+    max_rows: float
+    low: Errors
+    """The lower end of the range in which about 80% of similar releases fell."""
+    high: Errors
+
+
+class CurvePoint(Record):
+    """The same release at another budget."""
+
+    epsilon: float
+    rho: float
+    expected: ExpectedErrors
+
+
+class NeededBudget(Record):
+    """The smallest budget that is expected to reach a target."""
+
+    epsilon: float
+    rho: float
 
 
 class ItemForecast(Record):
@@ -188,6 +232,7 @@ class ItemForecast(Record):
     queries: int
     sigma: float | None
     expected_error: float | None
+    expected: ExpectedErrors
 
 
 class Preview(Record):
@@ -198,10 +243,15 @@ class Preview(Record):
     rho_left_after: float
     queries: int
     operations: int | None
+    expected: ExpectedErrors
     items: list[ItemForecast]
     left_out_columns: list[str] = []
     """The declared columns that would not be released, because no query mentions them."""
-    warnings: list[str]
+    warnings: list[Notice]
+    curve: list[CurvePoint] = []
+    needed: NeededBudget | None = None
+    needed_reason: str | None = None
+    """Why no budget is expected to reach the target."""
     mechanism: dict[str, Any] = {}
     choice: Choice | None = None
     accounting: str | None = None

@@ -58,7 +58,10 @@ class ReleaseCalls(Generic[AnyRelease]):
         self._home = home
 
     async def preview(self, body: ReleaseBody) -> Preview:
-        """Forecast the cost of a release; uses neither data nor budget."""
+        """Forecast the cost and the accuracy of a release; uses neither data nor budget.
+
+        The body may have `budgets` to compare and a `target` to reach (scrim.spec.preview).
+        """
         return await self._transport.post("/v1/releases/preview", Preview, json=plain(body))
 
     async def submit(self, body: ReleaseBody, *, idempotency_key: str | None = None) -> AnyRelease:

@@ -18,6 +18,8 @@ SHARED = ("spread", "unmeasured", "drawn")
 PULL = 0.1
 """How strongly constants stay near their start, against one release that is off by a factor of e."""
 PULL_OF_PEAKS = 0.3
+START = replace(CONSTANTS, spread=0.9, unmeasured=0.3, drawn=0.1, peak=0.02, fits={})
+"""Where every fit starts, so that a table that is left out does not matter."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,9 @@ class Measured:
     tables: int
     rows: int
     errors: Expected
+    """What was measured."""
+    stated: Expected
+    """What a preview says."""
 
     def forecast(self, constants: Constants) -> Expected:
         """What these constants expect."""
@@ -44,7 +49,7 @@ class Measured:
         return replace(found, mean_absolute_error=mean)
 
 
-def fitted(releases: Sequence[Measured], start: Constants = CONSTANTS) -> Constants:
+def fitted(releases: Sequence[Measured], start: Constants = START) -> Constants:
     """The constants that forecast these releases best."""
     mechanisms = sorted({each.mechanism for each in releases})
     fits = {name: start.fits.get(name, start.others) for name in mechanisms}

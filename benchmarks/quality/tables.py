@@ -8,6 +8,7 @@ import numpy as np
 
 from benchmarks.comparison.problem import Comparison, Problem
 from benchmarks.data import DataSet, acs_persons, adult, adult_reduced, loans
+from benchmarks.judge.sets import JUDGING
 from benchmarks.products.sets import named, random_marginals
 from scrim.spec.schema import Schema
 from synth.table import Table
@@ -130,4 +131,9 @@ HELD_OUT = (
         fitted=False,
     ),
 )
-SETS = (*FITTED, *HELD_OUT)
+JUDGING_SETS = tuple(
+    ForecastSet(each.name, each.title, each.load, each.marginals, ("auto",), fitted=False)
+    for each in JUDGING
+)
+"""The tables that judge all of Scrim; nothing is tuned on them, and they are run only by name."""
+SETS = (*FITTED, *HELD_OUT, *JUDGING_SETS)

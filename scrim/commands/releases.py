@@ -9,10 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from scrim.client import Client
+from scrim.commands.forecasts import show_curve, show_needed, show_preview, show_warnings
 from scrim.commands.session import AsJson, FriendlyGroup, check, connected, find, read_json
 from scrim.display import note, notes, show_json, show_record, show_table
 from scrim.errors import UnusableInput
-from scrim.records import Preview, Release
+from scrim.records import Release
+from scrim.spec.preview import PreviewRequest
 from scrim.spec.release import ReleaseRequest
 
 app = typer.Typer(cls=FriendlyGroup, no_args_is_help=True, help="Releases and their files.")
@@ -22,6 +24,8 @@ DatasetOption = Annotated[
     str | None, typer.Option("--dataset", help="Id or name of the dataset, if not in SPEC.")
 ]
 ReleaseId = Annotated[str, typer.Argument(metavar="ID")]
+COMPARED = (0.1, 0.3, 1.0, 3.0, 10.0)
+"""Epsilons that `scrim release plan` compares if none are given."""
 Timeout = Annotated[float | None, typer.Option(help="Longest wait in seconds.")]
 
 
@@ -29,8 +33,45 @@ Timeout = Annotated[float | None, typer.Option(help="Longest wait in seconds.")]
 def preview(spec: Spec, dataset: DatasetOption = None, as_json: AsJson = False) -> None:
     """Show the cost of a release; uses neither data nor budget (needs a curator key)."""
     with connected() as client:
-        found = client.releases.preview(_body(client, spec, dataset))
-    _show_preview(found, as_json=as_json)
+        found = client.releases.preview(_body(client, spec, dataset, PreviewRequest))
+    show_preview(found, as_json=as_json)
+
+
+@app.command()
+def plan(
+    spec: Spec,
+    dataset: DatasetOption = None,
+    epsilons: Annotated[
+        list[float] | None, typer.Option("--epsilon", help="Epsilon to compare; repeat it.")
+    ] = None,
+    mean_total_variation: Annotated[
+        float | None, typer.Option(help="Wanted mean total variation of the asked tables.")
+    ] = None,
+    mean_absolute_error: Annotated[
+        float | None, typer.Option(help="Wanted mean error of all answers, as a share of the rows.")
+    ] = None,
+    max_error: Annotated[
+        float | None, typer.Option(help="Wanted largest error, as a share of the rows.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare budgets, and find the one for an accuracy; uses no budget (needs a curator key)."""
+    wanted = {
+        "mean_total_variation": mean_total_variation,
+        "mean_absolute_error": mean_absolute_error,
+        "max_error": max_error,
+    }
+    target = {name: value for name, value in wanted.items() if value is not None}
+    compared = [{"epsilon": epsilon} for epsilon in epsilons or COMPARED]
+    with connected() as client:
+        body = _body(client, spec, dataset, PreviewRequest) | {"budgets": compared}
+        found = client.releases.preview(body | ({"target": target} if target else {}))
+    if as_json:
+        show_json(found)
+        return
+    show_curve(found)
+    if target:
+        show_needed(found)
 
 
 @app.command()
@@ -63,9 +104,10 @@ def submit(
     with connected() as client:
         body = _body(client, spec, dataset) | {name: True for name, on in flags.items() if on}
         if preview:
-            _show_preview(client.releases.preview(body), as_json=as_json)
+            show_preview(client.releases.preview(body), as_json=as_json)
             return
         release = client.releases.submit(body, idempotency_key=idempotency_key)
+        show_warnings(release.warnings)
         if release.choice is not None:
             note(f"Chosen by auto: {release.mechanism['name']}.")
         if wait:
@@ -225,12 +267,17 @@ def sample(
     typer.echo(drawn, nl=False)
 
 
-def _body(client: Client, spec: Path, dataset: str | None) -> dict[str, Any]:
+def _body(
+    client: Client,
+    spec: Path,
+    dataset: str | None,
+    kind: type[ReleaseRequest] = ReleaseRequest,
+) -> dict[str, Any]:
     """Read the body from a file, and add the dataset if it was given as an option."""
     body = read_json(spec)
     if dataset is not None:
         body["dataset_id"] = find(dataset, client.datasets.list(), what="dataset").id
-    check(body, ReleaseRequest, spec)
+    check(body, kind, spec)
     return body
 
 
@@ -239,35 +286,3 @@ def _row(release: Release) -> tuple[object, ...]:
     files = " ".join(artifact.name for artifact in release.artifacts)
     published = "yes" if release.published else "no"
     return (release.id, release.state, progress, release.rho_spent, published, files)
-
-
-def _show_preview(found: Preview, *, as_json: bool) -> None:
-    if as_json:
-        show_json(found)
-        return
-    show_table(
-        ["rho", "epsilon", "accounting", "rho left after", "queries", "operations"],
-        [
-            (
-                found.rho,
-                found.epsilon,
-                found.accounting,
-                found.rho_left_after,
-                found.queries,
-                found.operations,
-            )
-        ],
-    )
-    show_table(
-        ["item", "queries", "noise (sigma, counts)", "expected error (counts)"],
-        ((each.item, each.queries, each.sigma, each.expected_error) for each in found.items),
-    )
-    if found.choice is not None:
-        chosen = found.mechanism["name"]
-        show_table(["chosen", "because"], ((chosen, reason) for reason in found.choice.reasons))
-        show_table(
-            ["passed over", "because"],
-            ((each.mechanism, each.reason) for each in found.choice.passed_over),
-        )
-    for warning in found.warnings:
-        note(f"Note: {warning}")

@@ -7,13 +7,17 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from scrim.spec.catalogue import CatalogueEntry, catalogue
+from scrim.spec.preview import PreviewRequest
 from scrim.spec.release import ReleaseRequest
 from scrim.spec.workload import WorkloadItem
 from service.console.fields import Field, fields_of, filled, values_of
 from service.console.forms import Form, given, number, place_of
 
 RELEASE: TypeAdapter[ReleaseRequest] = TypeAdapter(ReleaseRequest)
+PREVIEW: TypeAdapter[PreviewRequest] = TypeAdapter(PreviewRequest)
 FORMATS = ("csv", "parquet")
+COMPARED = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+"""Epsilons of the chart in the preview."""
 MOST_ITEMS = 100
 _DEFAULTS = (
     ("w0.type", "marginals"),
@@ -110,6 +114,13 @@ def body_of(form: Form) -> dict[str, Any]:
         dry_run=form.has("dry_run"),
     )
     return {name: value for name, value in body.items() if value is not False}
+
+
+def preview_of(form: Form) -> dict[str, Any]:
+    """The body of the preview: the release, budgets for the chart, and the wanted accuracy."""
+    wanted = number(form.text("wanted"))
+    body = {**body_of(form), "budgets": [{"epsilon": epsilon} for epsilon in COMPARED]}
+    return body if wanted is None else {**body, "target": {"mean_total_variation": wanted}}
 
 
 def _outputs_of(form: Form, entry: CatalogueEntry) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from scrim.spec.question import MAX_SAMPLE_ROWS, Question, SampleRequest
 from scrim.spec.schema import Schema
 from service.console import plots, release_form
 from service.console.access import Admin, Analyst, Curator, Posted, Reader
+from service.console.forecast_chart import chart_of
 from service.console.forms import Form, number, repeat_key, validated
 from service.console.pages import page
 from service.console.route import ConsoleRoute, explained
@@ -275,14 +276,17 @@ def _editor(
 def _previewed(request: Request, caller: Caller, context: Context, form: Form) -> dict[str, Any]:
     """The cost of the release, or why it would be refused."""
     body = release_form.body_of(form)
-    values: dict[str, Any] = {"body": body, "preview": None, "population": None, "problem": None}
+    values: dict[str, Any] = dict.fromkeys(("preview", "chart", "population", "problem"))
+    values["body"] = body
     try:
-        request_body = validated(release_form.RELEASE, body)
+        request_body = validated(release_form.PREVIEW, release_form.preview_of(form))
         preview = api.preview(request_body, caller, context)
         dataset = datasets.show(UUID(request_body.dataset_id), caller, context)
         # Only private datasets have previews, and they always have a population.
         assert dataset.population_id is not None
-        values["population"] = populations.show(dataset.population_id, caller, context)
+        population = populations.show(dataset.population_id, caller, context)
+        values["population"] = population
+        values["chart"] = chart_of(preview, population)
         values["preview"] = preview
     except Exception as error:
         values["problem"] = explained(request, error)

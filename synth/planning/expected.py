@@ -53,7 +53,7 @@ def of_model(
 ) -> list[ItemExpected]:
     """The expected errors of each item, for a mechanism that fits a model."""
     release = resolved.release
-    teller = Teller(schema, known, constants, release.mechanism.name, _drawn_rows(resolved))
+    teller = Teller(schema, known, constants, release.mechanism.name, drawn_rows(resolved))
     total = sum(len(blocks) for blocks in resolved.plan.asked.items)
     found = []
     for item, blocks in zip(release.workload, resolved.plan.asked.items, strict=True):
@@ -112,9 +112,8 @@ class Teller:
         far = [self.variation(block) for block in blocks[::step]]
         mean = sum(far) / len(far)
         noise = max(self._noise_of(block) for block in blocks[::step])
-        return Expected(
-            min(1.0, 2 * mean * len(blocks) / queries), mean, self._largest(far, noise, queries)
-        )
+        absolute = min(1.0, 2 * mean * len(blocks) / queries)
+        return Expected(absolute, mean, max(absolute, self._largest(far, noise, queries)))
 
     def variation(self, block: Block) -> float:
         """The total variation of one table from the truth."""
@@ -171,7 +170,7 @@ def dependence(names: Sequence[str], schema: Schema, constants: Constants) -> fl
     return 1 - math.exp(-constants.dependence * sum(logs[:-1]))
 
 
-def _drawn_rows(resolved: Resolved) -> int:
+def drawn_rows(resolved: Resolved) -> int:
     """How many different rows are released."""
     mechanism, rows = resolved.release.mechanism, resolved.release.synthetic_rows
     assert rows is not None

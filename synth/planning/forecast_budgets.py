@@ -29,7 +29,7 @@ WORK_OF_ANSWERS = 5
 """How much longer a block takes if shares are optimised."""
 STEPS = 10
 """Plans of a search: the range of epsilon is halved as often on a logarithmic scale."""
-LEAST_STEPS = 5
+STEPS_OF_WARNING, LEAST_STEPS = 6, 5
 SMALLEST, LARGEST = 0.001, 100.0
 """The range of epsilon that is searched."""
 
@@ -94,7 +94,7 @@ class Budgets:
         """The warnings of a forecast, with the epsilon that would keep relations between columns."""
         if found.kept_at is None:
             return list(found.warnings)
-        steps = min(STEPS, self.most - 1) // 2
+        steps = min(STEPS_OF_WARNING, self.most - 1)
         target = Target(mean_total_variation=found.kept_at)
         enough = self._search(target, LARGEST, steps) if steps >= LEAST_STEPS else None
         epsilon = enough.epsilon if isinstance(enough, Point) else None

@@ -104,7 +104,7 @@ def _of_pairs(release: ReleaseSpec, planned: ReleasePlan) -> Iterator[Warning]:
 
 
 def _of_noise(resolved: Resolved, subject: Subject) -> Iterator[Warning]:
-    """Warn if most rows fall into cells that are smaller than the noise on them."""
+    """Warn if most rows fall into cells of measured tables that are smaller than their noise."""
     if isinstance(resolved.plan.spending, Draws):
         return
     known = knowledge_of(resolved, subject)
@@ -112,7 +112,7 @@ def _of_noise(resolved: Resolved, subject: Subject) -> Iterator[Warning]:
     shares = [
         rows_below(Shape(math.prod(sizes[n] for n in names), CONSTANTS.spread), noise)
         for names, noise in known.noise.items()
-        if noise > 0
+        if noise > 0 and len(names) > 1
     ]
     if not shares or fmean(shares) <= BELOW_NOISE:
         return

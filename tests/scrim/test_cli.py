@@ -36,14 +36,19 @@ from tests.scrim.support import (
     problem,
 )
 
+ERRORS = {"mean_absolute_error": 0.001, "mean_total_variation": 0.05, "max_error": 0.01}
+EXPECTED = {**ERRORS, "mean_absolute_rows": 50.5, "max_rows": 500.0, "low": ERRORS, "high": ERRORS}
 PREVIEW = {
     "rho": 0.1,
     "epsilon": 1.0,
     "rho_left_after": 0.65,
     "queries": 2,
     "operations": 2,
-    "items": [{"item": 0, "queries": 2, "sigma": 3.25, "expected_error": 2.5}],
-    "warnings": ["mind the [gap]"],
+    "items": [
+        {"item": 0, "queries": 2, "sigma": 3.25, "expected_error": 2.5, "expected": EXPECTED}
+    ],
+    "expected": EXPECTED,
+    "warnings": [{"type": "/warnings/gap", "detail": "mind the [gap]"}],
 }
 
 Play = Callable[..., Script]
@@ -327,6 +332,28 @@ class TestReleases:
         assert "3.25" in out
         assert "mind the [gap]" in err
         assert json.loads(run("release", "preview", spec, "--json")[1])["queries"] == 2
+
+    def test_budgets_are_compared(self, play: Play, spec: Path) -> None:
+        curve = [{"epsilon": 0.5, "rho": 0.0125, "expected": EXPECTED}]
+        found = PREVIEW | {"curve": curve, "needed": {"epsilon": 0.75, "rho": 0.02}}
+        script = play(answer(found))
+        wanted = ("--epsilon", 0.5, "--mean-total-variation", 0.03)
+        code, out, err = run("release", "plan", spec, *wanted)
+        assert code == 0
+        assert "0.0125" in out
+        assert "epsilon 0.75" in err
+        assert script.bodies[0]["budgets"] == [{"epsilon": 0.5}]
+        assert script.bodies[0]["target"] == {"mean_total_variation": 0.03}
+
+    def test_an_accuracy_out_of_reach_is_explained(self, play: Play, spec: Path) -> None:
+        play(answer(PREVIEW | {"needed": None, "needed_reason": "it takes more than is left"}))
+        assert "takes more than is left" in run("release", "plan", spec, "--max-error", 0.001)[2]
+
+    def test_a_submitted_release_has_warnings(self, play: Play, spec: Path) -> None:
+        play(answer(RELEASE | {"warnings": PREVIEW["warnings"]}, 202))
+        code, out, err = run("release", "submit", spec)
+        assert (code, out) == (0, "r1\n")
+        assert "mind the [gap]" in err
 
     def test_submit_with_preview_spends_nothing(self, play: Play, spec: Path) -> None:
         script = play(answer(PREVIEW))

@@ -10,15 +10,17 @@ from pydantic import ValidationError
 from scrim.spec.budget import UNITS_PER_RHO
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import MECHANISMS
+from scrim.spec.preview import Target
 from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Block, Marginals, TreeBlock, expand
 from scrim.spec.workload.blocks import MAX_COMBINATIONS
 from service.data.ledger.records import LedgerAccount
-from service.releases.schemas import PreviewView
+from service.releases.preview_schemas import PreviewView
 from synth.planning.candidates import as_asked
 from synth.planning.choice import resolve
 from synth.planning.forecast import forecast
+from synth.planning.forecast_budgets import Budgets
 from synth.planning.spending import Setting
 from synth.planning.subject import Subject
 from tests.support import ADD_REMOVE, coded_schema
@@ -48,8 +50,12 @@ def ask(schema: Schema, *items: dict[str, Any], mechanism: str = "auto") -> None
     """What a preview computes."""
     body = {"workload": list(items), "mechanism": {"name": mechanism}, "budget": {"rho": 1.0}}
     resolved = resolve(AskedRelease.model_validate(body), schema, ADD_REMOVE, 1e-9)
-    found = forecast(resolved, Subject("rows", schema, ADD_REMOVE))
-    PreviewView.of(resolved, found, ACCOUNT, delta=1e-9)
+    subject = Subject("rows", schema, ADD_REMOVE)
+    found, budgets = forecast(resolved, subject), Budgets(resolved, subject, 1e-9)
+    warnings = budgets.warnings(found)
+    PreviewView.of(resolved, found, ACCOUNT, delta=1e-9, warnings=warnings)
+    budgets.curve([0.01 * 1.5**step for step in range(20)])
+    budgets.needed(Target(max_error=0.01), left=ACCOUNT.left_units)
 
 
 def marginals(k: int, **fields: Any) -> dict[str, Any]:

@@ -210,7 +210,7 @@ def test_public_data_must_be_named_and_ready(stack: Stack, dataset: UUID) -> Non
     assert "needs a public dataset" in ask(stack, "/v1/releases", dataset, None).json()["detail"]
     waiting = stack.dataset(None, PUBLIC_SCHEMA)
     warned = ask(stack, "/v1/releases/preview", dataset, waiting, dry_run=True).json()["warnings"]
-    assert any("public dataset is awaiting_content" in warning for warning in warned)
+    assert any("public dataset is awaiting_content" in warning["detail"] for warning in warned)
     for dry_run in (False, True):
         assert ask(stack, "/v1/releases", dataset, waiting, dry_run=dry_run).status_code == 409
 

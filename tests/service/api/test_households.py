@@ -87,7 +87,7 @@ class TestPreview:
         # Groups, the initial measurements (individuals, sizes, three columns), three rounds of two.
         assert found["operations"] == 1 + 5 + 3 * 2
         assert found["memory_bytes"] > 0
-        assert not [each for each in found["warnings"] if "person" in each]
+        assert not [each for each in found["warnings"] if "columns-of-groups" in each["type"]]
 
     @pytest.mark.parametrize(
         ("changes", "is_warned"),
@@ -102,7 +102,9 @@ class TestPreview:
     ) -> None:
         dataset = api.dataset(api.population(**PEOPLE), OWNED)
         warnings = preview(api, dataset, **changes)["warnings"]
-        found = [each for each in warnings if "no person can change a group's columns" in each]
+        found = [
+            each for each in warnings if "no person can change a group's columns" in each["detail"]
+        ]
         assert len(found) == is_warned
 
     def test_the_groups_of_people_are_not_released_alone(self, api: Api) -> None:
@@ -118,7 +120,7 @@ class TestPreview:
     ) -> None:
         dataset = api.dataset(api.population(**protection, relation="replace_one"), OWNED)
         warnings = preview(api, dataset, **H_GEM)["warnings"]
-        assert any("are read without noise" in each for each in warnings) == is_told
+        assert any("are read without noise" in each["detail"] for each in warnings) == is_told
 
 
 @pytest.mark.parametrize(

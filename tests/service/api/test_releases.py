@@ -74,7 +74,9 @@ def test_preview(api: Api, protection: dict[str, Any], sensitivity: float) -> No
         assert item["sigma"] == pytest.approx(sigma)
         assert item["expected_error"] == pytest.approx(sigma * math.sqrt(2 / math.pi))
     assert [item["queries"] for item in found["items"]] == [12, 20]
-    assert found["warnings"] == ["the dataset is awaiting_content: this release would be refused"]
+    (warning,) = found["warnings"]
+    assert warning["type"] == "/warnings/dataset-not-ready"
+    assert "The dataset is awaiting_content, so this release would be refused" in warning["detail"]
     assert api.budget(population)["rho_reserved"] == 0
 
 
@@ -113,9 +115,10 @@ def test_preview_of_an_adaptive_mechanism(api: Api) -> None:
     found = api.role("curator").post("/v1/releases/preview", json=body).json()
     assert found["operations"] == 2 * (1 + 1) + 1 + 1
     assert found["rho_left_after"] == pytest.approx(-0.05)
-    assert len(found["warnings"]) == 2
-    assert "would be refused" in found["warnings"][0]
-    assert "at most 2 of 3 marginals" in found["warnings"][1]
+    first, *others = found["warnings"]
+    assert first["type"] == "/warnings/budget-exceeded"
+    assert "would be refused" in first["detail"]
+    assert any("At most 2 of 3 marginals" in warning["detail"] for warning in others)
 
 
 def test_preview_of_annealed_rounds(api: Api) -> None:
@@ -129,7 +132,7 @@ def test_preview_of_annealed_rounds(api: Api) -> None:
     # A tenth of a round's budget selects.
     first = 0.9 * (0.8 * 0.1) / 8
     assert found["items"][0]["sigma"] == pytest.approx(math.sqrt(2 / (2 * first)), rel=1e-6)
-    assert "at most 8 rounds" in found["warnings"][-1]
+    assert "at most 8 rounds" in found["warnings"][-1]["detail"]
 
 
 def test_preview_of_a_game(api: Api) -> None:
@@ -141,14 +144,19 @@ def test_preview_of_a_game(api: Api) -> None:
     found = api.role("curator").post("/v1/releases/preview", json=body).json()
     assert found["operations"] == 7 + 1 + 1
     assert [(item["sigma"], item["expected_error"]) for item in found["items"]] == [(None, None)]
-    assert found["warnings"] == [
-        "nothing is measured: 3 queries are drawn in each of 7 rounds, so the error of the rows cannot "
-        "be predicted; the certificate will state it"
-    ]
+    said = details(found)["/warnings/nothing-measured"]
+    assert said.startswith("Nothing is measured: 3 queries are drawn in each of 7 rounds")
+    assert said.endswith("the certificate will state it.")
     without = api.role("curator").post(
         "/v1/releases/preview", json={**body, "outputs": {"rows": 10}}
     )
-    assert without.json()["warnings"][0].endswith("request outputs.certify to measure it")
+    said = details(without.json())["/warnings/nothing-measured"]
+    assert said.endswith("request outputs.certify to measure it.")
+
+
+def details(preview: dict[str, Any]) -> dict[str, str]:
+    """The warnings of a preview by their type."""
+    return {warning["type"]: warning["detail"] for warning in preview["warnings"]}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,186 @@
+"""The expected error of what is delivered, the warnings, and other budgets."""
+
+from typing import Any
+
+import pytest
+
+from scrim.spec.mechanism import MECHANISMS
+from scrim.spec.preview import Target
+from scrim.spec.release import AskedRelease
+from synth.planning.choice import Resolved, resolve
+from synth.planning.forecast import Forecast, forecast
+from synth.planning.forecast_budgets import Budgets, Point, is_reached, thinned
+from synth.planning.reference import Shape, noise_left, rows_below, sampling_error
+from synth.planning.subject import Subject
+from tests.support import ADD_REMOVE, coded_schema
+
+NARROW = {f"c{position}": 2 + position for position in range(6)}
+WIDE = {f"c{position}": 2 + position % 10 for position in range(60)}
+DELTA = 1e-9
+LARGE = 10**15
+"""More budget than any search needs, in units."""
+
+
+def resolved_of(sizes: dict[str, int], **changes: Any) -> tuple[Resolved, Subject]:
+    body = {
+        "workload": [{"type": "marginals", "k": 2}],
+        "mechanism": {"name": "auto"},
+        "budget": {"epsilon": 1.0},
+        **changes,
+    }
+    schema = coded_schema(sizes)
+    resolved = resolve(AskedRelease.model_validate(body), schema, ADD_REMOVE, DELTA)
+    return resolved, Subject("rows", schema, ADD_REMOVE)
+
+
+def forecast_of(sizes: dict[str, int], **changes: Any) -> Forecast:
+    return forecast(*resolved_of(sizes, **changes))
+
+
+def budgets_of(sizes: dict[str, int], **changes: Any) -> Budgets:
+    return Budgets(*resolved_of(sizes, **changes), DELTA)
+
+
+def types_of(sizes: dict[str, int], **changes: Any) -> set[str]:
+    resolved, subject = resolved_of(sizes, **changes)
+    found = Budgets(resolved, subject, DELTA).warnings(forecast(resolved, subject))
+    return {warning.type.removeprefix("/warnings/") for warning in found}
+
+
+# Reference tables ---------------------------------------------------------------------------------
+
+
+def test_noise_is_left_in_large_cells_and_no_more_than_the_cells_hold() -> None:
+    shape = Shape(100, 1.0)
+    errors = [noise_left(shape, noise) for noise in (1e-6, 1e-4, 1e-2, 0.5, 1.0)]
+    assert errors == sorted(errors)
+    assert errors[0] == pytest.approx(100 * 1e-6, rel=0.1)
+    assert errors[-1] == 1
+    assert 0 <= rows_below(shape, 1e-6) < rows_below(shape, 0.1) <= 1
+
+
+def test_drawing_more_rows_errs_less() -> None:
+    few, many = (sampling_error(Shape(50, 1.0), rows) for rows in (100, 10_000))
+    assert 0 < many < few / 5
+    assert sampling_error(Shape(1, 1.0), 10) == 0
+
+
+# Expected errors ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [m.catalogue_name() for m in MECHANISMS if not m.needs_public_data and not m.two_level],
+)
+def test_every_mechanism_has_expected_errors(name: str) -> None:
+    found = [
+        forecast_of(NARROW, mechanism={"name": name}, budget={"epsilon": epsilon}).expected
+        for epsilon in (0.1, 1.0, 10.0)
+    ]
+    for each in found:
+        assert each.mean_total_variation is not None
+        assert 0 < each.mean_absolute_error <= each.max_error
+    assert (
+        found[0].mean_absolute_error > found[1].mean_absolute_error > found[2].mean_absolute_error
+    )
+    assert found[0].max_error > found[2].max_error
+
+
+def test_queries_that_are_not_tables_have_no_variation() -> None:
+    ranges = {"type": "ranges", "k": 2, "count": 20, "seed": 1}
+    pairs = {"type": "marginals", "k": 2}
+    found = forecast_of(NARROW, mechanism={"name": "private_gsd"}, workload=[ranges, pairs])
+    of_ranges, of_pairs = (item.expected for item in found.items)
+    assert of_ranges.mean_total_variation is None
+    assert 0 < of_ranges.mean_absolute_error < of_ranges.max_error <= 1
+    assert found.expected.mean_total_variation == of_pairs.mean_total_variation
+    assert found.expected.max_error == max(of_ranges.max_error, of_pairs.max_error)
+
+
+def test_more_rows_err_less() -> None:
+    few, many = (forecast_of(NARROW, expected_rows=rows).expected for rows in (2_000, 200_000))
+    assert few.mean_absolute_error > 3 * many.mean_absolute_error
+
+
+# Warnings -----------------------------------------------------------------------------------------
+
+
+def test_all_pairs_of_sixty_columns_on_few_rows_are_lost() -> None:
+    """The curator is told what will be lost, and an epsilon that would keep it."""
+    resolved, subject = resolved_of(WIDE, expected_rows=5_000)
+    found = Budgets(resolved, subject, DELTA).warnings(forecast(resolved, subject))
+    first = found[0]
+    assert first.type == "/warnings/relations-not-kept"
+    assert "Relations between columns will not be kept at this budget" in first.detail
+    assert "or epsilon " in first.detail
+
+
+def test_a_comfortable_release_has_no_warnings() -> None:
+    assert types_of(NARROW, expected_rows=1_000_000) == set()
+
+
+def test_tiny_budgets_measure_single_columns_only() -> None:
+    found = types_of(WIDE, expected_rows=500, budget={"epsilon": 0.01})
+    assert {"single-columns-only", "relations-not-kept"} <= found
+
+
+def test_noise_above_most_cells_is_told() -> None:
+    changes: dict[str, Any] = {"budget": {"epsilon": 0.1}, "expected_rows": 500}
+    assert "cells-below-noise" in types_of(NARROW, **changes)
+
+
+def test_repeated_rows_are_told() -> None:
+    gsd = {"name": "private_gsd"}
+    assert "few-distinct-rows" in types_of(NARROW, mechanism=gsd)
+    assert "few-distinct-rows" not in types_of(NARROW, mechanism=gsd, outputs={"rows": 1000})
+
+
+def test_every_warning_is_one_sentence() -> None:
+    resolved, subject = resolved_of(WIDE, expected_rows=1000, mechanism={"name": "aim"})
+    for warning in Budgets(resolved, subject, DELTA).warnings(forecast(resolved, subject)):
+        assert warning.type.startswith("/warnings/")
+        assert warning.detail[0].isupper()
+        assert warning.detail.endswith(".")
+
+
+# Other budgets ------------------------------------------------------------------------------------
+
+
+def test_the_curve_falls_with_the_budget() -> None:
+    points = budgets_of(NARROW).curve([3.0, 0.1, 1.0, 0.1])
+    assert [point.epsilon for point in points] == [0.1, 1.0, 3.0]
+    errors = [point.expected.mean_absolute_error for point in points]
+    assert errors == sorted(errors, reverse=True)
+    assert [point.rho for point in points] == sorted(point.rho for point in points)
+
+
+def test_the_needed_budget_reaches_the_target_and_half_of_it_does_not() -> None:
+    budgets, target = budgets_of(NARROW, expected_rows=5000), Target(mean_total_variation=0.05)
+    found = budgets.needed(target, left=LARGE)
+    assert isinstance(found, Point)
+    assert is_reached(target, found.expected)
+    assert not is_reached(target, budgets.at(found.epsilon / 2).expected)
+
+
+def test_what_is_left_bounds_the_needed_budget() -> None:
+    budgets = budgets_of(NARROW, expected_rows=5000)
+    target = Target(max_error=1e-4)
+    found = budgets.needed(target, left=10**9)
+    assert isinstance(found, str)
+    assert "not expected to be reached" in found
+    assert budgets.needed(target, left=0) == "the population has no budget left"
+
+
+def test_large_requests_plan_fewer_budgets() -> None:
+    asked = [{"type": "marginals", "k": 3, "count": 6000, "seed": 1}]
+    budgets = budgets_of({f"c{position}": 3 for position in range(60)}, workload=asked)
+    epsilons = [0.1 * 1.3**step for step in range(20)]
+    assert len(budgets.curve(epsilons)) == budgets.most < 20
+    assert "too large for a search" in str(budgets.needed(Target(max_error=0.1), left=LARGE))
+
+
+def test_thinning_keeps_the_ends() -> None:
+    assert thinned([1, 2, 3, 4, 5], 3) == [1, 3, 5]
+    assert thinned([1, 2], 3) == [1, 2]
+    assert thinned([1, 2, 3], 1) == [1]
+    assert thinned([1, 2, 3], 0) == []
