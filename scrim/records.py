@@ -182,7 +182,7 @@ class Release(Record):
     quality: ReleaseQuality | None = None
     """The certified error of its rows, once it has succeeded and if it was requested."""
     warnings: list[Notice] = []
-    """The warnings of its preview, when it is submitted."""
+    """Limits of the release that its preview states."""
 
     @property
     def is_over(self) -> bool:

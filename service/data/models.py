@@ -22,6 +22,7 @@ class Row(DeclarativeBase):
         datetime: TIMESTAMP(timezone=True),
         int: BigInteger,
         dict[str, Any]: JSONB(none_as_null=True),
+        list[dict[str, Any]]: JSONB,
         list[str]: ARRAY(Text),
         str: Text,
     }
@@ -141,6 +142,7 @@ class ReleaseRow(Row):
     choice: Mapped[dict[str, Any] | None]
     columns: Mapped[list[str]]
     """The names of the released columns, in order."""
+    warnings: Mapped[list[dict[str, Any]]] = mapped_column(default=list)
     units: Mapped[int]
     state: Mapped[str] = mapped_column(default="queued")
     published: Mapped[bool] = mapped_column(default=False)

@@ -47,6 +47,7 @@ class ShownRelease(NamedTuple):
     spec: dict[str, Any]
     choice: dict[str, Any] | None
     columns: list[str]
+    warnings: list[dict[str, Any]]
     units: int
     state: str
     published: bool

@@ -20,7 +20,7 @@ from service.problems import documented
 from service.releases import events, previews, questions, service
 from service.releases.cancellation import cancel as cancel_release
 from service.releases.downloads import Conditions, download
-from service.releases.preview_schemas import PREVIEW_EXAMPLE, PreviewView, SubmittedView
+from service.releases.preview_schemas import PREVIEW_EXAMPLE, PreviewView
 from service.releases.resumption import resume as resume_release
 from service.releases.schemas import EXAMPLE, ModelAnswers, ReleaseView
 from service.route import ApiRoute
@@ -88,7 +88,7 @@ def create(
     request: Request,
     response: Response,
     idempotency_key: RequiredKey,
-) -> SubmittedView:
+) -> ReleaseView:
     """Queue a release. Its whole budget is reserved at once; the unspent part is returned.
 
     Repeat the request with the same Idempotency-Key, and you get the same release.

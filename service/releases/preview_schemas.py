@@ -9,7 +9,7 @@ from scrim.spec.budget import rho_of_units
 from scrim.spec.choice import MechanismChoice
 from service.data.ledger.records import LedgerAccount
 from service.data.views import View
-from service.releases.schemas import EXAMPLE, ReleaseView
+from service.releases.schemas import EXAMPLE, WarningView
 from synth.planning.accounting import Method
 from synth.planning.choice import Resolved
 from synth.planning.constants import REACH
@@ -23,20 +23,6 @@ PREVIEW_EXAMPLE = {
     "budgets": [{"epsilon": 0.1}, {"epsilon": 1.0}, {"epsilon": 10.0}],
     "target": {"mean_total_variation": 0.03},
 }
-
-
-class WarningView(View):
-    """A limit of a release that the curator should know."""
-
-    type: Annotated[str, Field(examples=["/warnings/relations-not-kept"])]
-    """Its type, which does not change."""
-    detail: str
-    """One sentence, with the remedy."""
-
-    @classmethod
-    def of(cls, warning: Warning) -> "WarningView":
-        """The same, for an answer."""
-        return cls(type=warning.type, detail=warning.detail)
 
 
 class ErrorsView(View):
@@ -207,19 +193,6 @@ class PreviewView(View):
             ],
             warnings=[WarningView.of(each) for each in (*_of_budget(units, left), *warnings)],
         )
-
-
-class SubmittedView(ReleaseView):
-    """A queued release, with the warnings of its preview."""
-
-    warnings: list[WarningView]
-    """Limits of the release, each with its remedy."""
-
-    @classmethod
-    def of(cls, release: ReleaseView, warnings: Sequence[Warning]) -> "SubmittedView":  # type: ignore[override]
-        """A release that was just queued."""
-        found = [WarningView.of(each) for each in warnings]
-        return cls(**{**dict(release), "warnings": found})
 
 
 def _of_budget(units: int, left: int) -> list[Warning]:

@@ -6,7 +6,8 @@ from sqlalchemy.orm import Session
 
 from scrim.spec.preview import PreviewRequest
 from service.data.ledger.records import LedgerAccount
-from service.releases.preview_schemas import NeededView, PointView, PreviewView, WarningView
+from service.releases.preview_schemas import NeededView, PointView, PreviewView
+from service.releases.schemas import WarningView
 from service.releases.service import NamedData, budgets_of, find_and_resolve, needed_data
 from synth.planning.forecast import forecast
 from synth.planning.forecast_budgets import Budgets, Point

@@ -13,6 +13,7 @@ from scrim.spec.two_level import LevelTable
 from service.data.releases import ShownRelease
 from service.data.views import View, day_of
 from synth.planning.accounting import Method, stated_epsilon
+from synth.planning.forecast_warnings import Warning
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 Basis = Literal["measured", "model", "independent"]
@@ -53,6 +54,20 @@ class ArtifactView(View):
     """Its format."""
 
 
+class WarningView(View):
+    """A limit of a release that the curator should know."""
+
+    type: Annotated[str, Field(examples=["/warnings/relations-not-kept"])]
+    """Its type, which does not change."""
+    detail: str
+    """One sentence, with the remedy."""
+
+    @classmethod
+    def of(cls, warning: Warning) -> "WarningView":
+        """The same, for an answer."""
+        return cls(type=warning.type, detail=warning.detail)
+
+
 class ReleaseView(View):
     """A release: its request, progress, cost and results."""
 
@@ -90,6 +105,8 @@ class ReleaseView(View):
     """The mechanism and its parameters; the chosen one, if `auto` was requested."""
     choice: MechanismChoice | None
     """Why this mechanism was chosen, if `auto` was requested; otherwise null."""
+    warnings: list[WarningView]
+    """Limits of the release that its preview states, each with its remedy."""
     budget: dict[str, Any]
     """The budget as requested."""
     outputs: dict[str, Any]

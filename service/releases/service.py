@@ -26,7 +26,6 @@ from service.data.task_queue import RUN, TaskQueue
 from service.data.work import UnitOfWork
 from service.idempotency import Attempt, claim_id
 from service.keys.schemas import Caller
-from service.releases.preview_schemas import SubmittedView
 from service.releases.schemas import ReleaseView
 from synth.planning.choice import Resolved, resolve
 from synth.planning.forecast import forecast
@@ -52,17 +51,17 @@ def create(
     task_queue: TaskQueue,
     *,
     settings: Settings,
-) -> SubmittedView:
+) -> ReleaseView:
     """Queue a release: its row, its reservation and the record of the request, or none of them.
 
     The mechanism `auto` is resolved here, once, and stored: a resumed release uses the same choice.
     """
     session = work.session
     release_id, is_known = claim_id(session, attempt, status=202)
+    if is_known:
+        return view_of(session, release_id)
     named, _, resolved = find_and_resolve(session, body, settings.worker_memory_bytes)
     warnings = budgets_of(named, resolved).warnings(forecast(resolved, named.subject))
-    if is_known:
-        return SubmittedView.of(view_of(session, release_id), warnings)
     spec = resolved.release
     _require_ready(named, dry_run=body.dry_run)
     _require_room(session, attempt.caller.key_id, settings, dry_run=body.dry_run)
@@ -76,6 +75,7 @@ def create(
         spec_hash=canonical_sha256(spec),
         choice=resolved.choice and resolved.choice.model_dump(mode="json", exclude_none=True),
         columns=resolved.plan.schema.names,
+        warnings=[vars(each) for each in warnings],
         units=resolved.funded.units,
         published=body.publish,
         dry_run=body.dry_run,
@@ -87,7 +87,7 @@ def create(
     session.flush()
     releases.add_event(session, release, "state", {"state": release.state})
     work.after_commit(lambda: task_queue.send(RUN, str(release_id)))
-    return SubmittedView.of(view_of(session, release_id), warnings)
+    return view_of(session, release_id)
 
 
 def budgets_of(named: NamedData, resolved: Resolved) -> Budgets:
