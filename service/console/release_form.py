@@ -118,9 +118,9 @@ def body_of(form: Form) -> dict[str, Any]:
 
 def preview_of(form: Form) -> dict[str, Any]:
     """The body of the preview: the release, budgets for the chart, and the wanted accuracy."""
-    wanted = number(form.text("wanted"))
+    wanted = given(mean_total_variation=number(form.text("wanted")))
     body = {**body_of(form), "budgets": [{"epsilon": epsilon} for epsilon in COMPARED]}
-    return body if wanted is None else {**body, "target": {"mean_total_variation": wanted}}
+    return {**body, "target": wanted} if wanted else body
 
 
 def _outputs_of(form: Form, entry: CatalogueEntry) -> dict[str, Any]:

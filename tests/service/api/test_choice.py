@@ -68,7 +68,7 @@ def test_public_data_is_kept_where_it_is_used(api: Api) -> None:
     dataset, public = api.ready_dataset(api.population()), public_dataset(api)
     found = preview(api, dataset, public_dataset_id=public)
     assert found["mechanism"]["name"] == "pep_pub"
-    assert "the public dataset is awaiting_content" in found["warnings"][-1]["detail"]
+    assert "The public dataset is awaiting_content" in found["warnings"][-1]["detail"]
     body = release_body(dataset, mechanism={"name": "auto"}, public_dataset_id=public)
     problem(api.create(body), 409, "dataset-not-ready")
     # No mechanism that uses public rows answers these, so the rows are not needed.
