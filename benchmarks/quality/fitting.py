@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Block
-from synth.planning.constants import CONSTANTS, Constants, Fit
+from synth.planning.constants import CONSTANTS, Constants, MechanismFit
 from synth.planning.expected import Expected, Teller
 from synth.planning.knowledge import Knowledge
 
@@ -63,13 +63,13 @@ def _fit_variation(
 ) -> Constants:
     def constants(logs: NDArray[np.float64]) -> Constants:
         values = [float(each) for each in np.exp(logs)]
-        shared = dict(zip(SHARED, values, strict=False))
-        own = iter(values[len(SHARED) :])
+        spread, unmeasured, drawn, *rest = values
+        own = iter(rest)
         fits = {
             name: replace(begin.fits[name], noise=next(own), misfit=next(own))
             for name in mechanisms
         }
-        return replace(begin, fits=fits, **shared)
+        return replace(begin, fits=fits, spread=spread, unmeasured=unmeasured, drawn=drawn)
 
     own = [getattr(begin.fits[name], part) for name in mechanisms for part in ("noise", "misfit")]
     first = np.log([*(getattr(begin, name) for name in SHARED), *own])
@@ -110,7 +110,7 @@ def _fit_peaks(
 ) -> Constants:
     def constants(logs: NDArray[np.float64]) -> Constants:
         values = [float(each) for each in np.exp(logs)]
-        fits: Mapping[str, Fit] = {
+        fits: Mapping[str, MechanismFit] = {
             name: replace(varied.fits[name], peak=peak)
             for name, peak in zip(mechanisms, values[1:], strict=True)
         }

@@ -159,7 +159,7 @@ def _in_code(constants: Constants) -> str:
     shared = ("spread", "dependence", "unmeasured", "drawn", "peak")
     lines = [f"    {name}={getattr(constants, name):.2g}," for name in shared]
     fits = [
-        f'        "{name}": Fit({fit.noise:.2g}, {fit.misfit:.2g}, {fit.peak:.2g}),'
+        f'        "{name}": MechanismFit({fit.noise:.2g}, {fit.misfit:.2g}, {fit.peak:.2g}),'
         for name, fit in sorted(constants.fits.items())
     ]
     return "\n".join(["CONSTANTS = Constants(", *lines, "    fits={", *fits, "    },", ")"])

@@ -19,7 +19,7 @@ class ComparedBudget(Spec):
     """Converted to rho at the population's delta."""
 
 
-class Target(Spec):
+class AccuracyTarget(Spec):
     """The accuracy to reach: the largest wanted value of one or more expected errors."""
 
     mean_absolute_error: Share | None = None
@@ -43,5 +43,5 @@ class PreviewRequest(ReleaseRequest):
 
     budgets: Annotated[list[ComparedBudget], Field(max_length=MOST_BUDGETS)] = []
     """Other budgets to forecast the same release at; the answer is `curve`."""
-    target: Target | None = None
+    target: AccuracyTarget | None = None
     """An accuracy; the answer is `needed`, the smallest budget that is expected to reach it."""

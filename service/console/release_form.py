@@ -16,7 +16,7 @@ from service.console.forms import Form, given, number, place_of
 RELEASE: TypeAdapter[ReleaseRequest] = TypeAdapter(ReleaseRequest)
 PREVIEW: TypeAdapter[PreviewRequest] = TypeAdapter(PreviewRequest)
 FORMATS = ("csv", "parquet")
-COMPARED = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+CHART_EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 """Epsilons of the chart in the preview."""
 MOST_ITEMS = 100
 _DEFAULTS = (
@@ -119,7 +119,7 @@ def body_of(form: Form) -> dict[str, Any]:
 def preview_of(form: Form) -> dict[str, Any]:
     """The body of the preview: the release, budgets for the chart, and the wanted accuracy."""
     wanted = given(mean_total_variation=number(form.text("wanted")))
-    body = {**body_of(form), "budgets": [{"epsilon": epsilon} for epsilon in COMPARED]}
+    body = {**body_of(form), "budgets": [{"epsilon": epsilon} for epsilon in CHART_EPSILONS]}
     return {**body, "target": wanted} if wanted else body
 
 

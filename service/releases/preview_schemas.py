@@ -15,7 +15,7 @@ from synth.planning.choice import Resolved
 from synth.planning.constants import REACH
 from synth.planning.expected import Expected
 from synth.planning.forecast import Forecast
-from synth.planning.forecast_budgets import Point
+from synth.planning.forecast_budgets import BudgetPoint
 from synth.planning.forecast_warnings import Warning, warn
 
 PREVIEW_EXAMPLE = {
@@ -102,7 +102,7 @@ class PointView(View):
     """The expected errors with this budget."""
 
     @classmethod
-    def of(cls, point: Point, rows: int) -> "PointView":
+    def of(cls, point: BudgetPoint, rows: int) -> "PointView":
         """The view."""
         return cls(
             epsilon=point.epsilon, rho=point.rho, expected=ExpectedView.of(point.expected, rows)

@@ -10,7 +10,7 @@ from service.releases.preview_schemas import NeededView, PointView, PreviewView
 from service.releases.schemas import WarningView
 from service.releases.service import NamedData, budgets_of, find_and_resolve, needed_data
 from synth.planning.forecast import forecast
-from synth.planning.forecast_budgets import Budgets, Point
+from synth.planning.forecast_budgets import BudgetPoint, Budgets
 from synth.planning.forecast_warnings import Warning, warn
 
 
@@ -56,7 +56,7 @@ def _compared(
         found["warnings"] = [*warnings, WarningView.of(fewer)]
     if body.target is not None:
         needed = budgets.needed(body.target, left=account.left_units)
-        if isinstance(needed, Point):
+        if isinstance(needed, BudgetPoint):
             found["needed"] = NeededView(epsilon=needed.epsilon, rho=needed.rho)
         else:
             found["needed_reason"] = needed

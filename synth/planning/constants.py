@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Fit:
+class MechanismFit:
     """Constants of a mechanism."""
 
     noise: float
@@ -43,8 +43,8 @@ class Constants:
     """The error of drawing rows, as a part of that of independent draws."""
     peak: float
     """The largest error of a cell, per mean total variation, in addition to noise."""
-    fits: Mapping[str, Fit]
-    others: Fit = Fit(1.0, 0.15)
+    fits: Mapping[str, MechanismFit]
+    others: MechanismFit = MechanismFit(1.0, 0.15)
     """For mechanisms without constants of their own."""
 
 
@@ -55,24 +55,24 @@ CONSTANTS = Constants(
     drawn=0.046,
     peak=0.027,
     fits={
-        "aim": Fit(1.3, 0.044, 2.5),
-        "dual_query": Fit(4.7, 2.5, 8.8),
-        "fem": Fit(1.8, 2.3, 12.0),
-        "gem": Fit(1.8, 0.044, 1.4),
-        "gem_plus": Fit(1.1, 0.046, 1.1),
-        "gem_pub": Fit(1.2, 0.11, 1.2),
-        "generative_network": Fit(0.76, 0.035, 0.72),
-        "mwem": Fit(2.8, 0.073, 1.0),
-        "pep": Fit(3.1, 0.11, 0.7),
-        "pep_pub": Fit(0.75, 0.077, 1.9),
-        "pgm_em": Fit(1.5, 0.045, 1.1),
-        "pmw_pub": Fit(0.82, 0.068, 1.4),
-        "private_gsd": Fit(0.88, 0.14, 0.55),
-        "query_gan": Fit(3.0, 1.2, 7.7),
-        "rap": Fit(2.5, 0.053, 4.2),
-        "rap_plus_plus": Fit(12.0, 0.16, 16.0),
-        "rap_softmax": Fit(2.1, 0.047, 1.3),
-        "relaxed_projection": Fit(0.76, 0.17, 0.75),
+        "aim": MechanismFit(1.3, 0.044, 2.5),
+        "dual_query": MechanismFit(4.7, 2.5, 8.8),
+        "fem": MechanismFit(1.8, 2.3, 12.0),
+        "gem": MechanismFit(1.8, 0.044, 1.4),
+        "gem_plus": MechanismFit(1.1, 0.046, 1.1),
+        "gem_pub": MechanismFit(1.2, 0.11, 1.2),
+        "generative_network": MechanismFit(0.76, 0.035, 0.72),
+        "mwem": MechanismFit(2.8, 0.073, 1.0),
+        "pep": MechanismFit(3.1, 0.11, 0.7),
+        "pep_pub": MechanismFit(0.75, 0.077, 1.9),
+        "pgm_em": MechanismFit(1.5, 0.045, 1.1),
+        "pmw_pub": MechanismFit(0.82, 0.068, 1.4),
+        "private_gsd": MechanismFit(0.88, 0.14, 0.55),
+        "query_gan": MechanismFit(3.0, 1.2, 7.7),
+        "rap": MechanismFit(2.5, 0.053, 4.2),
+        "rap_plus_plus": MechanismFit(12.0, 0.16, 16.0),
+        "rap_softmax": MechanismFit(2.1, 0.047, 1.3),
+        "relaxed_projection": MechanismFit(0.76, 0.17, 0.75),
     },
 )
 POWERS: Mapping[str, tuple[Power, Power]] = {

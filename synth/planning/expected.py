@@ -21,9 +21,9 @@ from scrim.spec.mechanism import PrivateGsd
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Block
 from synth.planning.choice import Resolved
-from synth.planning.constants import CONSTANTS, POWERS, Constants, Fit
+from synth.planning.constants import CONSTANTS, POWERS, Constants, MechanismFit
 from synth.planning.knowledge import Knowledge
-from synth.planning.reference import MEAN_ABSOLUTE, Shape, noise_left, sampling_error
+from synth.planning.reference import MEAN_ABSOLUTE, TableShape, noise_left, sampling_error
 
 MOST_BLOCKS = 100
 """Tables of an item that are forecast, evenly spaced among all."""
@@ -102,7 +102,7 @@ class Teller:
     """Rows that are drawn."""
 
     @property
-    def fit(self) -> Fit:
+    def fit(self) -> MechanismFit:
         """The constants of the mechanism."""
         return self.constants.fits.get(self.mechanism, self.constants.others)
 
@@ -147,9 +147,9 @@ class Teller:
     def _left(self, names: Sequence[str], noise: float) -> float:
         return noise_left(self._shape(names), self.fit.noise * noise) / 2
 
-    def _shape(self, names: Sequence[str]) -> Shape:
+    def _shape(self, names: Sequence[str]) -> TableShape:
         sizes = self.schema.sizes
-        return Shape(math.prod(sizes[name] for name in names), self.constants.spread)
+        return TableShape(math.prod(sizes[name] for name in names), self.constants.spread)
 
     def _noise_of(self, block: Block) -> float:
         """The smallest noise that tells about a table."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from scrim.spec.budget import Budget, epsilon_of_units, rho_of_units
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import Gaussian
-from scrim.spec.preview import Target
+from scrim.spec.preview import AccuracyTarget
 from scrim.spec.schema import Schema
 from scrim.spec.workload import expand
 from synth.planning.accounting import FundedPlan
@@ -35,7 +35,7 @@ SMALLEST, LARGEST = 0.001, 100.0
 
 
 @dataclass(frozen=True)
-class Point:
+class BudgetPoint:
     """A budget, and the expected errors of the release with it."""
 
     epsilon: float
@@ -61,7 +61,7 @@ class Budgets:
             blocks *= WORK_OF_ANSWERS
         return MOST_WORK // blocks
 
-    def at(self, epsilon: float) -> Point:
+    def at(self, epsilon: float) -> BudgetPoint:
         """The release at this epsilon, converted to rho; SpecError if it cannot be planned."""
         release = self.resolved.release.model_copy(update={"budget": Budget(epsilon=epsilon)})
         units = release.budget.units(self.delta)
@@ -69,9 +69,9 @@ class Budgets:
         queries = Queries(self.resolved.plan.asked, expand(release.mechanism.measure or [], schema))
         planned = plan(release, schema, protection, units, public=self.public, queries=queries)
         resolved = Resolved(release, FundedPlan(units, planned, None), None)
-        return Point(epsilon, rho_of_units(units), together(expect(resolved, self.subject)))
+        return BudgetPoint(epsilon, rho_of_units(units), together(expect(resolved, self.subject)))
 
-    def curve(self, epsilons: Sequence[float]) -> list[Point]:
+    def curve(self, epsilons: Sequence[float]) -> list[BudgetPoint]:
         """The points that a preview may plan, the smallest and the largest epsilon among them.
 
         Budgets that are too small for a plan are left out.
@@ -80,7 +80,7 @@ class Budgets:
         tried = [self._tried(epsilon) for epsilon in chosen]
         return [point for point in tried if point is not None]
 
-    def needed(self, target: Target, *, left: int) -> Point | str:
+    def needed(self, target: AccuracyTarget, *, left: int) -> BudgetPoint | str:
         """The smallest budget within `left` that is expected to reach the target, or why there is none."""
         steps = min(STEPS, self.most - 1)
         if steps < LEAST_STEPS:
@@ -95,12 +95,12 @@ class Budgets:
         if found.kept_at is None:
             return list(found.warnings)
         steps = min(STEPS_OF_WARNING, self.most - 1)
-        target = Target(mean_total_variation=found.kept_at)
+        target = AccuracyTarget(mean_total_variation=found.kept_at)
         enough = self._search(target, LARGEST, steps) if steps >= LEAST_STEPS else None
-        epsilon = enough.epsilon if isinstance(enough, Point) else None
+        epsilon = enough.epsilon if isinstance(enough, BudgetPoint) else None
         return [relations_not_kept(epsilon), *found.warnings]
 
-    def _search(self, target: Target, most: float, steps: int) -> Point | str:
+    def _search(self, target: AccuracyTarget, most: float, steps: int) -> BudgetPoint | str:
         """Halve the range of epsilon; the expected errors fall with the budget."""
         try:
             # Rounded down, so that the budget is within what is left.
@@ -119,7 +119,7 @@ class Budgets:
                 low = middle
         return best
 
-    def _tried(self, epsilon: float) -> Point | None:
+    def _tried(self, epsilon: float) -> BudgetPoint | None:
         """The point, or None if the budget is too small for a plan."""
         try:
             return self.at(epsilon)
@@ -127,7 +127,7 @@ class Budgets:
             return None
 
 
-def is_reached(target: Target, expected: Expected) -> bool:
+def is_reached(target: AccuracyTarget, expected: Expected) -> bool:
     """Whether all errors that the target names are expected to be as small."""
     wanted = target.model_dump(exclude_none=True)
     found = {name: getattr(expected, name) for name in wanted}

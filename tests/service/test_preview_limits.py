@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from scrim.spec.budget import UNITS_PER_RHO
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import MECHANISMS
-from scrim.spec.preview import Target
+from scrim.spec.preview import AccuracyTarget
 from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Block, Marginals, TreeBlock, expand
@@ -55,7 +55,7 @@ def ask(schema: Schema, *items: dict[str, Any], mechanism: str = "auto") -> None
     warnings = budgets.warnings(found)
     PreviewView.of(resolved, found, ACCOUNT, delta=1e-9, warnings=warnings)
     budgets.curve([0.01 * 1.5**step for step in range(20)])
-    budgets.needed(Target(max_error=0.01), left=ACCOUNT.left_units)
+    budgets.needed(AccuracyTarget(max_error=0.01), left=ACCOUNT.left_units)
 
 
 def marginals(k: int, **fields: Any) -> dict[str, Any]:

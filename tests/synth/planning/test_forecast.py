@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from scrim.spec.mechanism import MECHANISMS
-from scrim.spec.preview import Target
+from scrim.spec.preview import AccuracyTarget
 from scrim.spec.release import AskedRelease
 from synth.planning.choice import Resolved, resolve
 from synth.planning.forecast import Forecast, forecast
-from synth.planning.forecast_budgets import Budgets, Point, is_reached, thinned
-from synth.planning.reference import Shape, noise_left, rows_below, sampling_error
+from synth.planning.forecast_budgets import BudgetPoint, Budgets, is_reached, thinned
+from synth.planning.reference import TableShape, noise_left, rows_below, sampling_error
 from synth.planning.subject import Subject
 from tests.support import ADD_REMOVE, coded_schema
 
@@ -51,7 +51,7 @@ def types_of(sizes: dict[str, int], **changes: Any) -> set[str]:
 
 
 def test_noise_is_left_in_large_cells_and_no_more_than_the_cells_hold() -> None:
-    shape = Shape(100, 1.0)
+    shape = TableShape(100, 1.0)
     errors = [noise_left(shape, noise) for noise in (1e-6, 1e-4, 1e-2, 0.5, 1.0)]
     assert errors == sorted(errors)
     assert errors[0] == pytest.approx(100 * 1e-6, rel=0.1)
@@ -60,9 +60,9 @@ def test_noise_is_left_in_large_cells_and_no_more_than_the_cells_hold() -> None:
 
 
 def test_drawing_more_rows_errs_less() -> None:
-    few, many = (sampling_error(Shape(50, 1.0), rows) for rows in (100, 10_000))
+    few, many = (sampling_error(TableShape(50, 1.0), rows) for rows in (100, 10_000))
     assert 0 < many < few / 5
-    assert sampling_error(Shape(1, 1.0), 10) == 0
+    assert sampling_error(TableShape(1, 1.0), 10) == 0
 
 
 # Expected errors ----------------------------------------------------------------------------------
@@ -155,16 +155,19 @@ def test_the_curve_falls_with_the_budget() -> None:
 
 
 def test_the_needed_budget_reaches_the_target_and_half_of_it_does_not() -> None:
-    budgets, target = budgets_of(NARROW, expected_rows=5000), Target(mean_total_variation=0.05)
+    budgets, target = (
+        budgets_of(NARROW, expected_rows=5000),
+        AccuracyTarget(mean_total_variation=0.05),
+    )
     found = budgets.needed(target, left=LARGE)
-    assert isinstance(found, Point)
+    assert isinstance(found, BudgetPoint)
     assert is_reached(target, found.expected)
     assert not is_reached(target, budgets.at(found.epsilon / 2).expected)
 
 
 def test_what_is_left_bounds_the_needed_budget() -> None:
     budgets = budgets_of(NARROW, expected_rows=5000)
-    target = Target(max_error=1e-4)
+    target = AccuracyTarget(max_error=1e-4)
     found = budgets.needed(target, left=10**9)
     assert isinstance(found, str)
     assert "not expected to be reached" in found
@@ -176,7 +179,9 @@ def test_large_requests_plan_fewer_budgets() -> None:
     budgets = budgets_of({f"c{position}": 3 for position in range(60)}, workload=asked)
     epsilons = [0.1 * 1.3**step for step in range(20)]
     assert len(budgets.curve(epsilons)) == budgets.most < 20
-    assert "too large for a search" in str(budgets.needed(Target(max_error=0.1), left=LARGE))
+    assert "too large for a search" in str(
+        budgets.needed(AccuracyTarget(max_error=0.1), left=LARGE)
+    )
 
 
 def test_thinning_keeps_the_ends() -> None:
