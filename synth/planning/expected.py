@@ -23,7 +23,7 @@ from scrim.spec.workload import Block
 from synth.planning.choice import Resolved
 from synth.planning.constants import CONSTANTS, POWERS, Constants, MechanismFit
 from synth.planning.knowledge import Knowledge
-from synth.planning.reference import MEAN_ABSOLUTE, TableShape, noise_left, sampling_error
+from synth.planning.reference import MEAN_ABSOLUTE, ReferenceTable, noise_left, sampling_error
 
 MOST_BLOCKS = 100
 """Tables of an item that are forecast, evenly spaced among all."""
@@ -147,9 +147,9 @@ class Teller:
     def _left(self, names: Sequence[str], noise: float) -> float:
         return noise_left(self._shape(names), self.fit.noise * noise) / 2
 
-    def _shape(self, names: Sequence[str]) -> TableShape:
+    def _shape(self, names: Sequence[str]) -> ReferenceTable:
         sizes = self.schema.sizes
-        return TableShape(math.prod(sizes[name] for name in names), self.constants.spread)
+        return ReferenceTable(math.prod(sizes[name] for name in names), self.constants.spread)
 
     def _noise_of(self, block: Block) -> float:
         """The smallest noise that tells about a table."""

@@ -14,7 +14,7 @@ from synth.planning.constants import CONSTANTS
 from synth.planning.expected import MOST_BLOCKS, Expected, dependence
 from synth.planning.knowledge import knowledge_of
 from synth.planning.plan import ReleasePlan
-from synth.planning.reference import TableShape, rows_below
+from synth.planning.reference import ReferenceTable, rows_below
 from synth.planning.rounds import is_measured_singly
 from synth.planning.spending import AnnealedRounds, Draws, OneShot, Rounds
 from synth.planning.subject import Subject
@@ -110,7 +110,7 @@ def _of_noise(resolved: Resolved, subject: Subject) -> Iterator[Warning]:
     known = knowledge_of(resolved, subject)
     sizes = subject.schema.sizes
     shares = [
-        rows_below(TableShape(math.prod(sizes[n] for n in names), CONSTANTS.spread), noise)
+        rows_below(ReferenceTable(math.prod(sizes[n] for n in names), CONSTANTS.spread), noise)
         for names, noise in known.noise.items()
         if noise > 0 and len(names) > 1
     ]

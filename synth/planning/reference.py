@@ -14,7 +14,7 @@ MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 
 
 @dataclass(frozen=True)
-class TableShape:
+class ReferenceTable:
     """A table of that many cells."""
 
     cells: float
@@ -32,7 +32,7 @@ class TableShape:
 
 
 @lru_cache(maxsize=50_000)
-def noise_left(shape: TableShape, noise: float) -> float:
+def noise_left(shape: ReferenceTable, noise: float) -> float:
     """The summed absolute error of all cells with this noise: a fit sets cells below it to about 0."""
     if shape.cells <= 1 or noise <= 0:
         return 0.0
@@ -44,7 +44,7 @@ def noise_left(shape: TableShape, noise: float) -> float:
     return below + above
 
 
-def rows_below(shape: TableShape, noise: float) -> float:
+def rows_below(shape: ReferenceTable, noise: float) -> float:
     """The share of the rows in cells with a smaller share than this."""
     if shape.cells <= 1:
         return 0.0
@@ -52,7 +52,7 @@ def rows_below(shape: TableShape, noise: float) -> float:
 
 
 @lru_cache(maxsize=50_000)
-def sampling_error(shape: TableShape, rows: int) -> float:
+def sampling_error(shape: ReferenceTable, rows: int) -> float:
     """The summed absolute error of all cells if rows are drawn independently."""
     if shape.cells <= 1:
         return 0.0

@@ -10,7 +10,7 @@ from scrim.spec.release import AskedRelease
 from synth.planning.choice import Resolved, resolve
 from synth.planning.forecast import Forecast, forecast
 from synth.planning.forecast_budgets import BudgetPoint, Budgets, is_reached, thinned
-from synth.planning.reference import TableShape, noise_left, rows_below, sampling_error
+from synth.planning.reference import ReferenceTable, noise_left, rows_below, sampling_error
 from synth.planning.subject import Subject
 from tests.support import ADD_REMOVE, coded_schema
 
@@ -51,7 +51,7 @@ def types_of(sizes: dict[str, int], **changes: Any) -> set[str]:
 
 
 def test_noise_is_left_in_large_cells_and_no_more_than_the_cells_hold() -> None:
-    shape = TableShape(100, 1.0)
+    shape = ReferenceTable(100, 1.0)
     errors = [noise_left(shape, noise) for noise in (1e-6, 1e-4, 1e-2, 0.5, 1.0)]
     assert errors == sorted(errors)
     assert errors[0] == pytest.approx(100 * 1e-6, rel=0.1)
@@ -60,9 +60,9 @@ def test_noise_is_left_in_large_cells_and_no_more_than_the_cells_hold() -> None:
 
 
 def test_drawing_more_rows_errs_less() -> None:
-    few, many = (sampling_error(TableShape(50, 1.0), rows) for rows in (100, 10_000))
+    few, many = (sampling_error(ReferenceTable(50, 1.0), rows) for rows in (100, 10_000))
     assert 0 < many < few / 5
-    assert sampling_error(TableShape(1, 1.0), 10) == 0
+    assert sampling_error(ReferenceTable(1, 1.0), 10) == 0
 
 
 # Expected errors ----------------------------------------------------------------------------------
