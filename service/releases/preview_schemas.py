@@ -45,7 +45,7 @@ class ExpectedView(ErrorsView):
     max_rows: float
     """The largest error as a number of rows."""
     low: ErrorsView
-    """The lower end of the range in which about 80% of similar releases of public tables fell."""
+    """The lower end of the range that is meant to hold about 80% of releases."""
     high: ErrorsView
     """The upper end of that range."""
 
@@ -191,6 +191,7 @@ class PreviewView(View):
                 )
                 for position, item in enumerate(forecast.items)
             ],
+            left_out_columns=resolved.plan.left_out,
             warnings=[WarningView.of(each) for each in (*_of_budget(units, left), *warnings)],
         )
 

@@ -180,11 +180,12 @@ def test_unknown_columns_are_refused() -> None:
 
 def test_a_warning_names_the_columns_that_are_left_out() -> None:
     (warning,) = forecast(resolved(asked()), Subject("rows", SCHEMA, ADD_REMOVE)).warnings
-    assert warning.startswith("columns c2, c3, c4, c5, c6, c7, c8, c9 are not released")
-    assert "outputs.columns" in warning
+    assert warning.type == "/warnings/unasked-columns"
+    assert warning.detail.startswith("Columns c2, c3, c4, c5, c6, c7, c8, c9 are not released")
+    assert "outputs.columns" in warning.detail
     many = coded_schema(dict.fromkeys((f"c{i}" for i in range(13)), 2))
     (warning,) = forecast(resolved(asked(), many), Subject("rows", many, ADD_REMOVE)).warnings
-    assert "c11 and 1 more are not" in warning
+    assert "c11 and 1 more are not" in warning.detail
 
 
 def test_a_request_without_named_columns_is_stored_as_before() -> None:
