@@ -83,7 +83,7 @@ def write_report(tuning: Sequence[Measured]) -> str:
         "\n\n".join(
             [
                 "# Forecast errors beside measured ones",
-                "`make bench-quality` writes this page. A release is within a factor if the larger of the "
+                "`make bench-forecasts` writes this page. A release is within a factor if the larger of the "
                 "forecast and the measured error is at most that many times the smaller.",
                 *(_share_table(field, found) for field in FIELDS),
                 "## Furthest off with its table left out",

@@ -1,4 +1,4 @@
-"""The constants of the expected errors; `make bench-quality` fits and prints them."""
+"""The constants of the expected errors; `python -m benchmarks.quality.forecasts fit` prints them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
