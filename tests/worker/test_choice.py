@@ -30,17 +30,23 @@ def test_from_the_request_to_the_certificate(
     asked: dict[str, Any] = {"mechanism": {"name": "auto"}, "public_dataset_id": str(public)}
     release = stack.submit(dataset, **asked, budget={"rho": 5.0})
     queued = stack.release(release)
-    assert (queued["mechanism"]["name"], queued["public_dataset_id"]) == ("pep_pub", str(public))
+    assert (queued["mechanism"]["name"], queued["public_dataset_id"]) == (
+        "generative_network_pub",
+        str(public),
+    )
     forget_how(monkeypatch)
     run_release(stack.context, release)
     assert stack.release(release)["state"] == "succeeded"
-    assert [each.kind for each in stack.journal(release)][:2] == ["rows", "best_mixture"]
+    assert [each.kind for each in stack.journal(release)][:2] == ["rows", "measure"]
     certificate = json.loads(stack.artifact(release, "certificate.json"))["certificate"]
-    assert certificate["release"]["mechanism"]["name"] == "pep_pub"
+    assert certificate["release"]["mechanism"]["name"] == "generative_network_pub"
     assert certificate["mechanism_choice"] == queued["choice"]
     assert certificate["mechanism_choice"]["asked"]["name"] == "auto"
     report = stack.artifact(release, "report.html").decode()
-    assert "asked for <code>auto</code>" in report and "By <code>pep_pub</code>" in report
+    assert (
+        "asked for <code>auto</code>" in report
+        and "By <code>generative_network_pub</code>" in report
+    )
 
 
 def test_a_mechanism_that_was_named_was_not_chosen(stack: Stack, dataset: UUID) -> None:

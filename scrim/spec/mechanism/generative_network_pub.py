@@ -7,9 +7,7 @@ from scrim.spec.mechanism.public import PublicDataSpec
 
 
 class GenerativeNetworkPub(PublicDataSpec, OneShotMixtureSpec, NetworkSpec):
-    """A generator network mixed with reweighted public rows, in a proportion learned from the noisy
-    measurements.
-    """
+    """A generator network and reweighted public rows, mixed as far as the measurements support it."""
 
     paper: ClassVar[str] = (
         "Fuentes, Mullins, McKenna, Miklau, Sheldon (2024), Joint Selection: Adaptively Incorporating "

@@ -67,7 +67,7 @@ def test_a_submission_decides_once(api: Api, monkeypatch: pytest.MonkeyPatch) ->
 def test_public_data_is_kept_where_it_is_used(api: Api) -> None:
     dataset, public = api.ready_dataset(api.population()), public_dataset(api)
     found = preview(api, dataset, public_dataset_id=public)
-    assert found["mechanism"]["name"] == "pep_pub"
+    assert found["mechanism"]["name"] == "generative_network_pub"
     assert "The public dataset is awaiting_content" in found["warnings"][-1]["detail"]
     body = release_body(dataset, mechanism={"name": "auto"}, public_dataset_id=public)
     problem(api.create(body), 409, "dataset-not-ready")
