@@ -375,7 +375,7 @@ def test_releases_only_the_columns_that_are_asked_about(mechanism: dict[str, Any
     assert all(basis in {"measured", "model"} for basis in done.answers.bases)
     with pytest.raises(SpecError, match=f"no column '{left_out}'"):
         done.model.answer(ask_about(mechanism, left_out).workload)
-    # Whatever the column that is left out contains, the same outcomes give the same release.
+    # The same outcomes give the same release for any values of the column that is left out.
     other = {left_out: lambda codes: np.zeros_like(codes)}
     changed = [
         {name: other.get(name, lambda same: same)(values) for name, values in chunk.items()}

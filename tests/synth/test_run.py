@@ -66,7 +66,7 @@ def test_rows_have_the_declared_types_and_bounds() -> None:
     write_csv(target, done.model.schema, [done.rows])
     rows = list(csv.DictReader(StringIO(target.getvalue().decode())))
     assert len(rows) == 333
-    # Neither identifiers nor columns that nobody asked about.
+    # Neither identifiers nor columns without a query.
     assert list(rows[0]) == ["sex", "age", "income"]
     assert {row["sex"] for row in rows} <= {"F", "M", "other", ""}
     assert all(row["age"] == "" or 0 <= int(row["age"]) <= 99 for row in rows)

@@ -38,7 +38,7 @@ def table(names: str) -> Marginal:
 
 
 def measured(names: str, *, sigma: float = SIGMA, off: float = 0.0) -> Measurement:
-    """Counts that the uniform model is off from by so many rows."""
+    """Counts that differ from the uniform model by a number of rows."""
     block = table(names)
     return Measurement(block, np.full(block.size, N / block.size + off), sigma)
 

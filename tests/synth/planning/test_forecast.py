@@ -106,7 +106,7 @@ def test_more_rows_err_less() -> None:
 
 
 def test_all_pairs_of_sixty_columns_on_few_rows_are_lost() -> None:
-    """The curator is told what will be lost, and an epsilon that would keep it."""
+    """The warnings say what will be lost, and name an epsilon that would keep it."""
     resolved, subject = resolved_of(WIDE, expected_rows=5_000)
     found = Budgets(resolved, subject, DELTA).warnings(forecast(resolved, subject))
     first = found[0]

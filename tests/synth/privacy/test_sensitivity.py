@@ -94,7 +94,7 @@ def by_total(weights: list[int]) -> TotalError:
 
 
 def certify_far_rows(certified: Certified, *blocks: QueryBlock) -> Callable[[Vault], object]:
-    """Certify seven rows that are all in one cell: whoever leaves it increases errors everywhere."""
+    """Certify seven rows that are all in one cell: a row that leaves it increases all errors."""
     queries = QuerySet(blocks)
     released = queries.count(coded_table(SCHEMA, [CELLS[-1]] * 7))
     return lambda v: v.certify(
