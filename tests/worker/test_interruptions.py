@@ -55,7 +55,7 @@ def test_resumed_from_the_journal_alone(
     at(label, stop, monkeypatch)
     run_release(stack.context, release)
     journal = stack.journal(release)
-    assert stack.release(release)["state"] == "running" and len(journal) == 8
+    assert stack.release(release)["state"] == "running" and len(journal) == 10
     for path in stack.objects(f"datasets/{dataset}/tables/1/rows"):
         path.write_bytes(b"a resumed job reads no row")
     run_release(stack.context, release)

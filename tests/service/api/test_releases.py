@@ -113,7 +113,7 @@ def test_preview_of_an_adaptive_mechanism(api: Api) -> None:
         outputs={"rows": 10, "certify": {"share": 0.1}},
     )
     found = api.role("curator").post("/v1/releases/preview", json=body).json()
-    assert found["operations"] == 2 * (1 + 1) + 1 + 1
+    assert found["operations"] == 2 * (1 + 1) + 1 + 3
     assert found["rho_left_after"] == pytest.approx(-0.05)
     first, *others = found["warnings"]
     assert first["type"] == "/warnings/budget-exceeded"
@@ -142,7 +142,7 @@ def test_preview_of_a_game(api: Api) -> None:
         outputs={"rows": 10, "certify": {"share": 0.1}},
     )
     found = api.role("curator").post("/v1/releases/preview", json=body).json()
-    assert found["operations"] == 7 + 1 + 1
+    assert found["operations"] == 7 + 1 + 3
     assert [(item["sigma"], item["expected_error"]) for item in found["items"]] == [(None, None)]
     said = details(found)["/warnings/nothing-measured"]
     assert said.startswith("Nothing is measured: 3 queries are drawn in each of 7 rounds")

@@ -4,6 +4,7 @@ Every check that accepts the right scale must also reject a wrong one.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations, product
@@ -69,20 +70,35 @@ def choice_probabilities(scores: np.ndarray, scale: float, k: int) -> dict[tuple
 
 
 def g_test(chosen: Sequence[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> float:
-    """p-value of a G-test; outcomes too rare to expect once must not be seen often."""
-    draws = len(chosen)
-    statistic, cells, rare = 0.0, 0, 0
-    for outcome, probability in law.items():
-        seen = chosen.count(outcome)
-        if probability * draws < 5:
-            rare += seen
-            continue
-        cells += 1
-        statistic += 2 * seen * math.log(seen / (probability * draws)) if seen else 0.0
+    """p-value of a G-test. Outcomes expected fewer than five times count as one outcome.
+
+    Without that outcome the others would not add up to all draws, and a sampler that conforms would be
+    rejected in some per cent of the runs.
+    """
+    draws, seen = len(chosen), Counter(chosen)
+    common = [outcome for outcome, probability in law.items() if probability * draws >= 5]
+    cells = [(seen[outcome], law[outcome] * draws) for outcome in common]
+    rare = draws - sum(count for count, _ in cells)
     expected_rare = draws * sum(p for p in law.values() if p * draws < 5)
-    if stats.poisson.sf(rare - 1, max(expected_rare, 1e-12)) < REJECT:
+    if expected_rare >= 5:
+        cells.append((rare, expected_rare))
+    elif stats.poisson.sf(rare - 1, max(expected_rare, 1e-12)) < REJECT:
         return 0.0
-    return float(stats.chi2.sf(max(statistic, 0.0), max(cells - 1, 1)))
+    statistic = sum(2 * count * math.log(count / expected) for count, expected in cells if count)
+    return float(stats.chi2.sf(max(statistic, 0.0), max(len(cells) - 1, 1)))
+
+
+@pytest.mark.parametrize("rejected", [0.01, 0.1, 0.5])
+def test_the_g_test_rejects_conforming_draws_as_often_as_it_says(rejected: float) -> None:
+    """With many rare outcomes, drawn from the exact law itself with a fixed seed."""
+    law = choice_probabilities(np.array(SCORE_VECTORS[-1][0]), 1.5, 2)
+    random, outcomes = np.random.default_rng(0), list(law)
+    p_values = []
+    for _ in range(200):
+        counts = random.multinomial(20_000, np.array(list(law.values())) / sum(law.values()))
+        drawn = [outcomes[i] for i in np.repeat(np.arange(len(outcomes)), counts)]
+        p_values.append(g_test(drawn, law))
+    assert np.mean(np.array(p_values) < rejected) == pytest.approx(rejected, abs=0.1)
 
 
 SCORE_VECTORS = [
