@@ -1,4 +1,4 @@
-"""A generative network blended with reweighted public rows, so that public rows cannot make it worse.
+"""A generative network blended with reweighted public rows, as far as the measurements support them.
 
 Paper: none for the method. The aim is that of Fuentes, Mullins, McKenna, Miklau, Sheldon (2024), Joint
 Selection (JAM-PGM): use public data only where they help.

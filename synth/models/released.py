@@ -132,7 +132,7 @@ class ReleasedModel:
     ) -> Answers:
         """The answers with standard errors: the model's own, or those that its measurements imply.
 
-        A model's fractions sum to one, whatever the number of rows is; its counts have that noise too.
+        A model's fractions sum to one for any number of rows; its counts also have the noise of that number.
         """
         if answers.standard_errors is not None or self.error_bars is None:
             return answers
