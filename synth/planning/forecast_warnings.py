@@ -1,13 +1,14 @@
 """Warnings for the curator: limits of a release, each with its remedy."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from scrim.spec.mechanism import PrivateGsd, PublicDataSpec
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.workload import Block
+from scrim.spec.workload.marginals import MAX_TABLE_CELLS
 from synth.planning.candidates import MAX_MEASURED, left_out
 from synth.planning.choice import Resolved
 from synth.planning.constants import CONSTANTS
@@ -21,8 +22,8 @@ from synth.planning.subject import Subject
 
 NAMED_COLUMNS = 10
 """Largest number of columns that a warning names."""
-NAMED_PAIRS = 5
-"""Largest number of pairs that a warning names."""
+NAMED_TABLES = 5
+"""Largest number of marginals that a warning names."""
 NOT_KEPT, KEPT = 0.8, 0.5
 """Expected variation, per that of independent columns, above which relations count as lost, and at which
 they count as kept."""
@@ -55,6 +56,7 @@ def warnings_of(resolved: Resolved, subject: Subject) -> list[Warning]:
         *_of_public_data(release),
         *_of_groups(planned, subject),
         *_of_columns(planned),
+        *_of_tables(planned),
     ]
 
 
@@ -93,12 +95,10 @@ def _of_pairs(release: ReleaseSpec, planned: ReleasePlan) -> Iterator[Warning]:
             "use a larger budget.",
         )
         return
-    named = ", ".join(f"({first}, {second})" for first, second in missing[:NAMED_PAIRS])
-    further = f" and {len(missing) - NAMED_PAIRS:,} more" if len(missing) > NAMED_PAIRS else ""
     yield warn(
         "pairs-not-measured",
         f"{len(missing):,} pairs of columns are not measured together, because a fit takes at most "
-        f"{MAX_MEASURED:,} counts: {named}{further}; what is released about them follows from other "
+        f"{MAX_MEASURED:,} counts: {_in_words(missing)}; what is released about them follows from other "
         "pairs; declare wider bins, or ask about fewer columns, to measure them.",
     )
 
@@ -229,3 +229,20 @@ def _of_columns(planned: ReleasePlan) -> Iterator[Warning]:
         f"{noun} {named} {verb} not released, because no query mentions {them}: ask about {them} in the "
         f"workload, or name {them} in outputs.columns.",
     )
+
+
+def _of_tables(planned: ReleasePlan) -> Iterator[Warning]:
+    """Warn about marginals that are not answered, because they are too large."""
+    if planned.too_large:
+        yield warn(
+            "tables-too-large",
+            f"Marginals with more than {MAX_TABLE_CELLS:,} cells are left out: "
+            f"{_in_words(planned.too_large)}; declare wider bins to include them.",
+        )
+
+
+def _in_words(tables: Sequence[tuple[str, ...]]) -> str:
+    """The first of these marginals, and how many more there are."""
+    named = ", ".join(f"({', '.join(names)})" for names in tables[:NAMED_TABLES])
+    more = len(tables) - NAMED_TABLES
+    return f"{named} and {more:,} more" if more > 0 else named

@@ -20,14 +20,15 @@ from scrim.spec.workload import (
     Block,
     Blocks,
     MarginalBlock,
+    Marginals,
     PartBlock,
     WorkloadItem,
 )
+from scrim.spec.workload.marginals import MAX_TABLE_CELLS, is_too_large
 from synth.planning import gaussian
 from synth.planning.alignment import shared_schema
 from synth.planning.certification import Certification, plan_certification
 from synth.planning.columns import Queries, list_queries, project_to_released, promised
-from synth.planning.histogram import MAX_CELLS
 from synth.planning.memory import ANSWER_BYTES, drawn_bytes, queries_of
 from synth.planning.pace import columns_of
 from synth.planning.planner import planner_of
@@ -98,6 +99,8 @@ class ReleasePlan:
     """The schema of the released columns."""
     left_out: list[str]
     """The declared columns that are not released."""
+    too_large: list[tuple[str, ...]]
+    """The marginals that "all marginals" leave out, because no mechanism can answer so many cells."""
     split: Split
     asked: Blocks
     measured: list[Block]
@@ -164,6 +167,7 @@ def plan(
     return ReleasePlan(
         schema=schema,
         left_out=[name for name in declared.names if name not in released],
+        too_large=_too_large(release, declared),
         split=split,
         asked=asked,
         measured=measured,
@@ -172,6 +176,11 @@ def plan(
         memory_bytes=planner.memory_bytes(mechanism, measured, setting),
         output_bytes=_output_bytes(release, schema, asked),
     )
+
+
+def _too_large(release: ReleaseSpec, declared: Schema) -> list[tuple[str, ...]]:
+    items = [item for item in release.workload if isinstance(item, Marginals)]
+    return list(dict.fromkeys(names for item in items for names in item.left_out(declared)))
 
 
 def _with_promised(measured: Sequence[Block], wanted: Iterable[Block]) -> list[Block]:
@@ -285,11 +294,10 @@ def _refuse_unbinned(release: ReleaseSpec, schema: Schema) -> None:
 def refuse_large_blocks(schema: Schema, blocks: list[Block]) -> None:
     """Refuse a table, or a list of predicates, that is too long for any mechanism."""
     for block in blocks:
-        queries = block.size(schema)
-        if queries > MAX_CELLS:
+        if is_too_large(block, schema):
             raise DomainTooLarge(
-                f"({', '.join(block.attributes)}) has {queries:,} queries, more than the limit of "
-                f"{MAX_CELLS:,}; name fewer columns, or declare wider bins"
+                f"({', '.join(block.attributes)}) has {block.size(schema):,} queries, more than the limit "
+                f"of {MAX_TABLE_CELLS:,}; name fewer columns, or declare wider bins"
             )
 
 

@@ -21,6 +21,8 @@ from scrim.spec.workload.block import Block
 MAX_ORDER = 10
 MAX_BLOCKS = 20_000
 """Largest number of blocks of queries in a workload."""
+MAX_TABLE_CELLS = 20_000_000
+"""Largest cross table that is answered (160 MB at eight bytes a cell)."""
 
 ColumnSets = Annotated[
     list[Annotated[list[Name], Field(min_length=1, max_length=MAX_ORDER)]],
@@ -52,11 +54,17 @@ class MarginalBlock(Block):
         return 1
 
 
+def is_too_large(block: Block, schema: Schema) -> bool:
+    """Whether a block is longer than any mechanism can answer."""
+    return block.size(schema) > MAX_TABLE_CELLS
+
+
 class Marginals(Spec):
     """Whole marginals: every cell of the cross table of k columns.
 
     All k-way marginals (`k`), a public random choice of them (`k`, `count`, `seed`), or named ones
-    (`attributes`). Numeric columns are included if they have bins.
+    (`attributes`). Numeric columns are included if they have bins. Marginals with more than 20,000,000 cells
+    are left out, and refused if they are named.
     """
 
     type: Literal["marginals"]
@@ -81,8 +89,19 @@ class Marginals(Spec):
         return self
 
     def expand(self, schema: Schema) -> list[Block]:
-        """Each marginal once, its columns in the schema's order."""
-        return [MarginalBlock(names) for names in self._choose(schema)]
+        """Each marginal once, its columns in the schema's order, without those that are too large.
+
+        One of them stays if nothing else is left, and so do named ones: plans refuse it by its name.
+        """
+        chosen = [MarginalBlock(names) for names in self._choose(schema)]
+        if self.attributes is not None:
+            return [*chosen]
+        return [block for block in chosen if not is_too_large(block, schema)] or [*chosen[:1]]
+
+    def left_out(self, schema: Schema) -> list[tuple[str, ...]]:
+        """The marginals that are left out because they are too large."""
+        kept = {block.attributes for block in self.expand(schema)}
+        return [names for names in self._choose(schema) if names not in kept]
 
     def _choose(self, schema: Schema) -> list[tuple[str, ...]]:
         if self.attributes is not None:

@@ -188,6 +188,16 @@ def test_a_warning_names_the_columns_that_are_left_out() -> None:
     assert "c11 and 1 more are not" in warning.detail
 
 
+def test_a_warning_names_the_marginals_that_are_too_large() -> None:
+    wide = coded_schema({"a": 300, "b": 300, "c": 300, "d": 2})
+    spec = asked(mechanism={"name": "gaussian"}, workload=[{"type": "marginals", "k": 3}])
+    found = forecast(resolved(spec, wide), Subject("rows", wide, ADD_REMOVE)).warnings
+    (warning,) = [each for each in found if each.type == "/warnings/tables-too-large"]
+    assert (
+        "more than 20,000,000 cells are left out: (a, b, c); declare wider bins" in warning.detail
+    )
+
+
 def test_a_request_without_named_columns_is_stored_as_before() -> None:
     """Reservations hold a hash of the request, also those of earlier versions."""
     assert "columns" not in asked().model_dump(mode="json")["outputs"]

@@ -12,10 +12,11 @@ from scrim.spec.errors import DomainTooLarge, SpecError
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
+from scrim.spec.workload.marginals import MAX_TABLE_CELLS
 from synth.planning.candidates import left_out
-from synth.planning.histogram import MAX_CELLS
 from synth.planning.plan import ReleasePlan, plan, split_budget
 from synth.planning.spending import AnnealedRounds, OneShot, Rounds
+from tests.support import coded_schema
 from tests.synth.linked import household, two_level_schema
 
 BY_ROW = Protection()
@@ -334,9 +335,19 @@ def test_columns_that_are_not_asked_about_cost_no_cells() -> None:
 def test_a_marginal_too_large_for_memory_is_refused() -> None:
     asked = [{"type": "marginals", "k": 3}]
     values = 300
-    assert values**3 > MAX_CELLS
+    assert values**3 > MAX_TABLE_CELLS
     with pytest.raises(DomainTooLarge, match=r"\(c0, c1, c2\) has 27,000,000 queries"):
         check(release({"name": "gaussian"}, workload=asked), schema(values=values))
+
+
+def test_all_marginals_leave_out_those_that_are_too_large() -> None:
+    wide = coded_schema({"a": 300, "b": 300, "c": 300, "d": 2})
+    found = check(release({"name": "gaussian"}, workload=[{"type": "marginals", "k": 3}]), wide)
+    assert [block.attributes for block in found.asked] == [tuple("abd"), tuple("acd"), tuple("bcd")]
+    assert found.too_large == [tuple("abc")]
+    named = [{"type": "marginals", "attributes": [["a", "b", "c"]]}]
+    with pytest.raises(DomainTooLarge, match="27,000,000"):
+        check(release({"name": "gaussian"}, workload=named), wide)
 
 
 def test_a_refusal_comes_before_the_division() -> None:
