@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from benchmarks.comparison.outcomes import Errors, Outcome
 from benchmarks.comparison.problem import Problem
 from scrim.spec.mechanism import CATALOGUE as NAMED
+from scrim.spec.mechanism import Auto
 from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease, ReleaseSpec
 from synth.planning.choice import resolve
@@ -52,18 +53,20 @@ def release_of(
 ) -> ReleaseSpec:
     """All that is asked, by a mechanism with those parameters, and as many rows as there are.
 
-    `auto` is resolved as the service resolves it, before the job starts.
+    `auto` is resolved as the service resolves it, before the job starts. A named mechanism also runs where
+    the service refuses it because its errors are large.
     """
     private, public, named = problem.private, problem.public, CATALOGUE[mechanism]
-    asked = AskedRelease.model_validate(
-        {
-            "workload": list(problem.workload),
-            "mechanism": {"name": mechanism, **parameters},
-            "budget": {"epsilon": epsilon},
-            "outputs": {"rows": private.rows} if named.releases_rows else {},
-            "expected_rows": private.rows,
-        }
-    )
+    fields = {
+        "workload": list(problem.workload),
+        "mechanism": {"name": mechanism, **parameters},
+        "budget": {"epsilon": epsilon},
+        "outputs": {"rows": private.rows} if named.releases_rows else {},
+        "expected_rows": private.rows,
+    }
+    if mechanism != Auto.catalogue_name():
+        return ReleaseSpec.model_validate(fields)
+    asked = AskedRelease.model_validate(fields)
     assisting = public.schema if public is not None and named.takes_public_data else None
     delta = delta_of(problem)
     return resolve(asked, private.schema, REPLACE_ONE, delta, public=assisting).release

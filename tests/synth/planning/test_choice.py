@@ -232,3 +232,14 @@ def test_one_reason_is_told_once() -> None:
 def test_the_same_question_always_has_the_same_answer() -> None:
     person = Protection(unit="person", max_rows_per_person=3)
     assert ask(WIDE, protection=person) == ask(WIDE, protection=person)
+
+
+def test_rap_plus_plus_is_refused_without_numbers() -> None:
+    sex = {"name": "sex", "type": "categorical", "values": ["F", "M"], "nullable": False}
+    age = {"name": "age", "type": "integer", "lower": 0, "upper": 9, "bins": {"width": 5}}
+    pairs = [{"type": "marginals", "k": 2}]
+    named = {"workload": pairs, "mechanism": {"name": "rap_plus_plus"}}
+    categories = Schema.model_validate({"columns": [sex, sex | {"name": "gender"}]})
+    with pytest.raises(SpecError, match=r"for numbers: .* use generative_network, or auto"):
+        ask(categories, **named)
+    ask(Schema.model_validate({"columns": [sex, age]}), **named)
