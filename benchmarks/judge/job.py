@@ -42,7 +42,7 @@ def learn_truth(problem: JudgedProblem) -> JudgedTruth:
     """Count what is compared, and train on the true rows."""
     private = problem.released.private
     asked = count_truth(problem.released)
-    pairs, columns = pairs_below(asked.queries, private), single_columns(private)
+    pairs, columns = pairs_below(asked.queries, private), single_columns(asked.queries, private)
     return JudgedTruth(
         asked,
         pairs,
@@ -76,7 +76,8 @@ def run_judged_job(
     peak = peak_mebibytes()
     rows = timed.done.rows
     assert rows is not None
-    schema = released.private.schema
+    # Columns that no query mentions are not released.
+    schema = released.private.schema.project(set(rows))
     synthetic = DataSet(schema, Table(schema, [rows]), len(next(iter(rows.values()))))
     pairs = fractions_of(truth.pairs, synthetic)
     columns = fractions_of(truth.columns, synthetic)

@@ -41,9 +41,10 @@ def pairs_below(queries: QuerySet, data: DataSet) -> QuerySet:
     return QuerySet(Marginal.of(pair, data.domain) for pair in pairs)
 
 
-def single_columns(data: DataSet) -> QuerySet:
-    """The one-way marginals."""
-    return QuerySet(Marginal.of([name], data.domain) for name in data.domain.names)
+def single_columns(queries: QuerySet, data: DataSet) -> QuerySet:
+    """The one-way marginals of the columns that are asked about."""
+    asked = {name for block in queries.blocks for name in block.attributes}
+    return QuerySet(Marginal.of([name], data.domain) for name in data.domain.names if name in asked)
 
 
 def fractions_of(queries: QuerySet, data: DataSet) -> Fractions:
