@@ -13,10 +13,11 @@ from scrim.spec.mechanism import CATALOGUE as NAMED
 from scrim.spec.mechanism import Auto
 from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease, ReleaseSpec
+from scrim.spec.schema import Schema
 from synth.planning.choice import resolve
 from synth.queries import QuerySet, compile_workload
 from synth.run import FinishedRelease, run
-from synth.table import Table
+from synth.table import Chunk, Table
 
 REPLACE_ONE = Protection(relation="replace_one")
 CATALOGUE = {mechanism.catalogue_name(): mechanism for mechanism in NAMED}
@@ -141,8 +142,13 @@ def _errors_of_answers(done: FinishedRelease, truth: Truth) -> Errors:
 def _errors_of_rows(done: FinishedRelease, problem: Problem, truth: Truth) -> Errors | None:
     if done.rows is None:
         return None
-    released = Table(problem.private.schema, [done.rows])
+    released = released_table(done.rows, problem.private.schema)
     return _errors(truth.queries.count(released) / problem.private.rows, truth)
+
+
+def released_table(rows: Chunk, schema: Schema) -> Table:
+    """Released rows as a table: columns that no query mentions are not released."""
+    return Table(schema.project(set(rows)), [rows])
 
 
 def _errors(fractions: NDArray[np.float64], truth: Truth) -> Errors:

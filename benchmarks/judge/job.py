@@ -6,7 +6,7 @@ from functools import partial
 
 from benchmarks.comparison.code import commit
 from benchmarks.comparison.grid import Judge
-from benchmarks.comparison.job import Truth, count_truth, outcome_of, run_release
+from benchmarks.comparison.job import Truth, count_truth, outcome_of, released_table, run_release
 from benchmarks.data import DataSet
 from benchmarks.judge.classifier import classifier_auc
 from benchmarks.judge.measures import (
@@ -22,7 +22,6 @@ from benchmarks.judge.measures import (
 from benchmarks.judge.outcomes import Judgement
 from benchmarks.judge.sets import JudgedProblem
 from synth.queries import QuerySet
-from synth.table import Table
 
 
 @dataclass(frozen=True)
@@ -76,9 +75,8 @@ def run_judged_job(
     peak = peak_mebibytes()
     rows = timed.done.rows
     assert rows is not None
-    # Columns that no query mentions are not released.
-    schema = released.private.schema.project(set(rows))
-    synthetic = DataSet(schema, Table(schema, [rows]), len(next(iter(rows.values()))))
+    table = released_table(rows, released.private.schema)
+    synthetic = DataSet(table.schema, table, len(next(iter(rows.values()))))
     pairs = fractions_of(truth.pairs, synthetic)
     columns = fractions_of(truth.columns, synthetic)
     return Judgement(
