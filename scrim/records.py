@@ -256,6 +256,8 @@ class Preview(Record):
     choice: Choice | None = None
     accounting: str | None = None
     """How epsilon is computed: `exact_gaussian` or `zcdp`."""
+    processor_seconds: float | None = None
+    """About how long a worker would compute, if it is known."""
 
 
 class Answer(Record):

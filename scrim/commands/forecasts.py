@@ -12,7 +12,7 @@ def show_preview(found: Preview, *, as_json: bool) -> None:
         show_json(found)
         return
     show_table(
-        ["rho", "epsilon", "accounting", "rho left after", "queries", "operations"],
+        ["rho", "epsilon", "accounting", "rho left after", "queries", "operations", "seconds"],
         [
             (
                 found.rho,
@@ -21,6 +21,7 @@ def show_preview(found: Preview, *, as_json: bool) -> None:
                 found.rho_left_after,
                 found.queries,
                 found.operations,
+                found.processor_seconds,
             )
         ],
     )

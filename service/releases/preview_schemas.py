@@ -142,6 +142,8 @@ class PreviewView(View):
     memory_bytes: int | None
     """Approximate memory that a worker would need to fit the model, draw the rows and write the files,
     in addition to an idle worker's; null if it is not known in advance."""
+    processor_seconds: float | None
+    """About how long a worker would compute, on one processor; null if it is not known in advance."""
     expected: ExpectedView
     """The expected errors of what is delivered."""
     items: list[ItemForecastView]
@@ -183,6 +185,7 @@ class PreviewView(View):
             queries=sum(item.queries for item in forecast.items),
             operations=forecast.operations,
             memory_bytes=resolved.plan.peak_bytes,
+            processor_seconds=resolved.plan.seconds,
             expected=ExpectedView.of(forecast.expected, rows),
             items=[
                 ItemForecastView(

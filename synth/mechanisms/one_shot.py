@@ -29,11 +29,9 @@ from synth.mechanisms.projection import (
 from synth.models.generators import Generator
 from synth.models.product import ProductMixture
 from synth.planning.mixture import members_of
+from synth.planning.one_shot import steps_for
 from synth.planning.spending import OneShot
 
-STEPS, EXCESS, STEPS_POWER = 200, 8000.0, 0.31
-"""Steps of a fit whose squared residuals exceed by EXCESS, in sum and in units of the noise, what noise
-alone would leave, and how the steps grow with that. Chosen on pairs of ADULT at epsilon 0.1, 1 and 10."""
 STANDS_OUT, BENT = 3.0, 0.55
 """A cell stands out if its value is beyond this many standard deviations, and by how much a fit may bend
 towards the noise for each of them: on ADULT, ADULT reduced and LOANS the mean error is close to its
@@ -104,12 +102,6 @@ def fit(
         descend(generator, optimiser, loss)
         step += 1
     report(limit)
-
-
-def steps_for(excess: float, limit: int) -> int:
-    """Steps of a fit that starts with this sum of squared residuals beyond what noise alone leaves."""
-    growth: float = max(1.0, excess / EXCESS) ** STEPS_POWER
-    return min(limit, math.ceil(STEPS * growth))
 
 
 def _stopping_test(targets: FitTargets) -> Callable[[float, torch.Tensor], bool]:

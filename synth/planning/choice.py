@@ -78,6 +78,7 @@ def resolve(
                 release, schema, protection, delta, public=used, queries=queries, left=left
             )
             _refuse_unsuited(release, funded.plan)
+            _refuse_slow(funded.plan, auto.seconds)
             _refuse_too_large(funded.plan, memory_bytes)
         except SpecError as error:
             refused.append(
@@ -119,6 +120,19 @@ def _refuse_unsuited(release: ReleaseSpec, planned: ReleasePlan) -> None:
         raise SpecError(
             "rap_plus_plus is for numbers: on categories alone its largest error was 8 to 25 times that of "
             "generative_network (docs/mechanisms.md); use generative_network, or auto"
+        )
+
+
+def _refuse_slow(planned: ReleasePlan, seconds: float | None) -> None:
+    """Refuse a release that is expected to take longer than that, or whose time is not known."""
+    if seconds is None:
+        return
+    if planned.seconds is None:
+        raise SpecError("how long it takes is not known; leave mechanism.seconds out, or name it")
+    if planned.seconds > seconds:
+        raise SpecError(
+            f"it would take about {planned.seconds:,.1f} processor seconds, more than mechanism.seconds "
+            f"({seconds:g})"
         )
 
 

@@ -99,14 +99,22 @@ def mixture_draw_bytes(components: int, schema: Schema) -> int:
 
 def network_bytes(components: int, *, latent: int, hidden: Sequence[int], outputs: int) -> int:
     """A network's weights, and its activations for every component."""
-    given, weights, activations = latent, 0, 0
+    given, activations = latent, 0
     for width in hidden:
-        weights += (given + 1) * width
         given += width  # a layer also passes on its input
         activations += 2 * width + given
-    weights += (given + 1) * outputs
+    weights = network_weights(latent=latent, hidden=hidden, outputs=outputs)
     kept = ACTIVATION_COPIES * components * activations
     return round(SINGLE * (kept + WEIGHT_COPIES * weights))
+
+
+def network_weights(*, latent: int, hidden: Sequence[int], outputs: int) -> int:
+    """The number of weights of a network, each layer of which also passes on its input."""
+    weights, given = 0, latent
+    for width in hidden:
+        weights += (given + 1) * width
+        given += width
+    return weights + (given + 1) * outputs
 
 
 def rows_bytes(rows: int, schema: Schema, blocks: Sequence[Block]) -> int:

@@ -22,15 +22,18 @@ from synth.planning.spending import Setting
 MEMBERS, FEW_MEMBERS = 4, 2
 """Mixtures of an ensemble: four of 250 products had 4% less mean error than one of 1,000 (pairs of ADULT at
 epsilon 1)."""
-FEW_COUNTS, MANY_COUNTS = 5_000, 100_000
-"""Below and beyond these numbers of counts the smaller number is fitted: a small table is then released in
-half of the time with the same errors, and a large one in a bearable time."""
+VERY_FEW_COUNTS, FEW_COUNTS, MANY_COUNTS = 2_000, 5_000, 100_000
+"""Below the first number of counts one mixture errs as little as two, below the second two as little as
+four (docs/defaults.md): a small table is then released in half of the time. Beyond the third, two are
+fitted, to release a large table in a bearable time."""
 
 
 def members_of(spec: OneShotMixtureSpec, counts: int) -> int:
     """The number of mixtures that are fitted to this many counts."""
     if spec.members is not None:
         return spec.members
+    if counts < VERY_FEW_COUNTS:
+        return 1
     return MEMBERS if FEW_COUNTS <= counts <= MANY_COUNTS else FEW_MEMBERS
 
 

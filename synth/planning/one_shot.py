@@ -9,6 +9,10 @@ from scrim.spec.errors import SpecError
 from scrim.spec.workload import Block
 from synth.planning.spending import OneShot
 
+STEPS, EXCESS, STEPS_POWER = 200, 8000.0, 0.31
+"""Steps of a fit whose squared residuals exceed by EXCESS, in sum and in units of the noise, what noise
+alone would leave, and how the steps grow with that. Chosen on pairs of ADULT at epsilon 0.1, 1 and 10."""
+
 
 def divide(units: int, weights: Sequence[Fraction]) -> OneShot:
     """Divide a budget in proportion to the weights, rounding down."""
@@ -35,3 +39,9 @@ def one_way_apart(measured: Sequence[Block], share: float) -> list[Fraction]:
         return equal_weights(measured)
     weight = {True: Fraction(share) / count[True], False: (1 - Fraction(share)) / count[False]}
     return [weight[single] for single in is_single]
+
+
+def steps_for(excess: float, limit: int) -> int:
+    """Steps of a fit that starts with this sum of squared residuals beyond what noise alone leaves."""
+    growth: float = max(1.0, excess / EXCESS) ** STEPS_POWER
+    return min(limit, math.ceil(STEPS * growth))

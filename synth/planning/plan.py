@@ -29,6 +29,7 @@ from synth.planning import gaussian
 from synth.planning.alignment import shared_schema
 from synth.planning.certification import Certification, plan_certification
 from synth.planning.columns import Queries, list_queries, project_to_released, promised
+from synth.planning.duration import expected_seconds
 from synth.planning.memory import ANSWER_BYTES, drawn_bytes, queries_of
 from synth.planning.pace import columns_of
 from synth.planning.planner import planner_of
@@ -112,6 +113,8 @@ class ReleasePlan:
     """Estimated memory of the fit; None if it does not follow from public numbers."""
     output_bytes: int
     """Estimated memory for drawing the rows, answering, and writing both to files."""
+    seconds: float | None
+    """Expected processor seconds of the fit, the rows and the answers; None if they are not known."""
 
     @property
     def peak_bytes(self) -> int | None:
@@ -164,6 +167,7 @@ def plan(
     _refuse_unsuited_public_data(release, schema, public, [*asked, *measured])
     _refuse_empty_screen(release, schema, public, asked)
     released = set(schema.names)
+    spending = planner.plan(mechanism, measured, setting)
     return ReleasePlan(
         schema=schema,
         left_out=[name for name in declared.names if name not in released],
@@ -171,10 +175,11 @@ def plan(
         split=split,
         asked=asked,
         measured=measured,
-        spending=planner.plan(mechanism, measured, setting),
+        spending=spending,
         certification=plan_certification(split.certify, asked, schema) if split.certify else None,
         memory_bytes=planner.memory_bytes(mechanism, measured, setting),
         output_bytes=_output_bytes(release, schema, asked),
+        seconds=expected_seconds(mechanism, measured, spending, setting),
     )
 
 

@@ -21,6 +21,7 @@ from scrim.spec.mechanism import (
     HierarchicalGem,
     HierarchicalMwem,
     MechanismSpec,
+    OneShotMixtureSpec,
     PepPub,
     PrivateGsd,
     RelaxedProjection,
@@ -107,6 +108,8 @@ def rank(auto: Auto, setting: Setting, *, has_public_data: bool) -> list[Candida
         best = _beside_public_data(_for_one_table(setting), setting)
     else:
         best = _for_one_table(setting)
+    if auto.seconds is not None:
+        best = [each for slow in best for each in (slow, *_faster(slow))]
     if auto.goal == "max_error":
         best = [_with_smallest_largest_error(each) for each in best]
     named = {type(each.mechanism) for each in best}
@@ -122,6 +125,20 @@ def rank(auto: Auto, setting: Setting, *, has_public_data: bool) -> list[Candida
     ]
     # Mechanisms that release rows come first: a release is expected to have rows.
     return sorted([*best, *others], key=lambda each: not each.mechanism.releases_rows)
+
+
+def _faster(candidate: Candidate) -> list[Candidate]:
+    """One mixture instead of an ensemble, which takes a half to a quarter of the time."""
+    mechanism = candidate.mechanism
+    if not isinstance(mechanism, OneShotMixtureSpec):
+        return []
+    return [
+        Candidate(
+            mechanism.model_copy(update={"members": 1}),
+            f"one fit of {mechanism.catalogue_name()} instead of several, to save time",
+            drawback="several fits, released together, had about 5% less mean error (ADULT)",
+        )
+    ]
 
 
 def _with_smallest_largest_error(candidate: Candidate) -> Candidate:

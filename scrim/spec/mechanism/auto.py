@@ -1,6 +1,8 @@
 """`auto`: the choice of a mechanism from public facts (synth/planning/choice.py)."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
 
 from scrim.spec.mechanism.base import ROW_TYPES, TWO_LEVEL_TYPES, NamedSpec
 
@@ -17,3 +19,10 @@ class Auto(NamedSpec):
     """Always `auto`."""
     goal: Literal["mean_error", "max_error"] = "mean_error"
     """The error of the answers to minimise, if mechanisms or their settings differ in that."""
+    seconds: Annotated[float, Field(gt=0)] | None = Field(
+        # Left out of stored requests without it: they and their hashes are older than this field.
+        default=None,
+        exclude_if=lambda seconds: seconds is None,
+    )
+    """The most processor seconds that the release may be expected to take. Only mechanisms whose time can be
+    forecast are then considered."""

@@ -41,8 +41,8 @@ class OneShotMixtureSpec(MixtureSpec):
     """Number of product distributions in each member of the ensemble."""
     members: Annotated[int | None, Field(ge=1, le=64)] = None
     """Number of mixtures that are fitted to the same measurements from different starts, and released
-    together as one. Null: 4, or 2 where fewer than 5,000 or more than 100,000 counts are fitted, to save
-    time."""
+    together as one. Null: 4, or to save time 2 where fewer than 5,000 or more than 100,000 counts are
+    fitted, and 1 where fewer than 2,000 are."""
     steps: Steps = 3000
     """Upper bound on the optimiser's steps for each member. The number follows from how far the counts
     stand out from their noise; a fit stops earlier when it is as close as the noise."""

@@ -184,6 +184,8 @@ def test_a_preview_tells_the_memory_that_is_needed(
     )
     found = api.role("curator").post("/v1/releases/preview", json=body).json()
     assert found["memory_bytes"] == expected
+    knows_its_time = mechanism["name"] == "relaxed_projection"
+    assert (found["processor_seconds"] is not None) == knows_its_time
 
 
 def test_what_does_not_fit_a_worker_is_refused(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -243,3 +243,33 @@ def test_rap_plus_plus_is_refused_without_numbers() -> None:
     with pytest.raises(SpecError, match=r"for numbers: .* use generative_network, or auto"):
         ask(categories, **named)
     ask(Schema.model_validate({"columns": [sex, age]}), **named)
+
+
+def test_a_limit_on_seconds_chooses_less_work() -> None:
+    """Each refusal names the time, and what is chosen is expected to keep the limit."""
+    free = ask()
+    assert free.plan.seconds is not None
+    within = ask(mechanism={"name": "auto", "seconds": free.plan.seconds * 0.7})
+    assert within.plan.seconds is not None and within.plan.seconds <= free.plan.seconds * 0.7
+    assert within.release.mechanism == free.release.mechanism.model_copy(update={"members": 1})
+    assert "processor seconds, more than" in against(within)["generative_network"]
+    with pytest.raises(SpecError, match="generative_network: it would take about"):
+        ask(mechanism={"name": "auto", "seconds": 1e-6})
+
+
+def test_a_limit_on_seconds_needs_a_time_that_is_known() -> None:
+    linked = two_level_schema({"g": 2}, {"i": 2}, 3).linked
+    asked = {"workload": [{"type": "hierarchical", "k": 1}], "protection": household(3)}
+    with pytest.raises(SpecError, match="how long it takes is not known"):
+        ask(linked, mechanism={"name": "auto", "seconds": 100}, **asked)
+
+
+def test_more_budget_and_more_cells_take_longer() -> None:
+    def seconds(**given: Any) -> float:
+        found = ask(**given).plan.seconds
+        assert found is not None
+        return found
+
+    longer = [seconds(budget={"rho": rho}) for rho in (0.0001, 0.02, 2.0)]
+    assert longer == sorted(set(longer))
+    assert seconds(schema=WIDE, workload=[{"type": "marginals", "k": 2}]) > longer[1]
