@@ -34,6 +34,8 @@ class Table:
         self._schema = schema
         self._chunks = chunks
         self._dtypes = {column.name: codec_of(column).dtype for column in schema.columns}
+        # Kept, because a codec makes its lookup table once, and a table is read in every round.
+        self._codecs = {column.name: attribute_codec(column) for column in schema.attributes}
 
     @property
     def schema(self) -> Schema:
@@ -65,7 +67,7 @@ class Table:
         key = self._schema.key
         edges = [name for name in codes if name == key]
         coding = {name: self._discrete_codec(name) for name in codes if name != key}
-        numbering = {name: attribute_codec(_attribute(self._schema, name)) for name in numbers}
+        numbering = {name: self._codecs[_attribute(self._schema, name).name] for name in numbers}
 
         def read() -> Iterator[tuple[dict[str, Array], dict[str, Array]]]:
             for chunk in self.chunks():
@@ -82,7 +84,7 @@ class Table:
     def _discrete_codec(self, name: str) -> AttributeCodec:
         column = _attribute(self._schema, name)
         require_bins(column)
-        return attribute_codec(column)
+        return self._codecs[name]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the table as an Arrow IPC file, chunk by chunk."""
