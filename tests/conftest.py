@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -10,6 +11,10 @@ from tests.fresh_noise import FreshNoise
 
 # Tests run in several processes at once: more threads than cores would only compete.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Some machines keep no bytecode. Tests start many processes, and each would compile every module again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A shell that runs the tests in the background makes them, and their children, ignore Ctrl-C;
 # `nohup` does the same with hangups.
