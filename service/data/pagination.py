@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from sqlalchemy import Select, select, tuple_
 from sqlalchemy.orm import DeclarativeBase
 
@@ -36,13 +36,17 @@ Row = TypeVar("Row", bound=Listed)
 class Page(View, Generic[Item]):
     """A part of a collection."""
 
-    # Specialisations of the generic class do not inherit its docstring.
-    model_config = ConfigDict(json_schema_extra={"description": "A part of a collection."})
+    # Specialisations of the generic class do not inherit its docstring, and have no source code: a search
+    # for the docstrings of their fields would slow down the start of every process of the service.
+    model_config = ConfigDict(
+        use_attribute_docstrings=False,
+        json_schema_extra={"description": "A part of a collection."},
+    )
 
-    items: list[Item]
-    """The items of this page."""
-    next: str | None
-    """Pass it as `cursor` to get the next page; null on the last one."""
+    items: list[Item] = Field(description="The items of this page.")
+    next: str | None = Field(
+        description="Pass it as `cursor` to get the next page; null on the last one."
+    )
 
 
 @dataclass(frozen=True)
