@@ -199,7 +199,8 @@ class IntegerColumn(_NumericColumn):
         if bins.edges is not None:
             return len(bins.edges) - 1
         if bins.width is not None:
-            return math.ceil(Fraction(self.upper - self.lower + 1) / int(bins.width))
+            # Rounded up, in integers: it is asked for very often.
+            return -(-(self.upper - self.lower + 1) // int(bins.width))
         assert bins.count is not None
         return bins.count
 
