@@ -7,7 +7,7 @@ from scrim.spec.mechanism import MECHANISMS
 
 Settings = dict[str, Any]
 
-SMALL_NETWORK = {"latent": 8, "hidden": [16], "steps": 10, "learning_rate": 0.02}
+SMALL_NETWORK = {"latent": 8, "hidden": [16], "steps": 4, "learning_rate": 0.02}
 _CONTRACT: dict[str, dict[str, Any]] = {
     "gaussian": {"name": "gaussian"},
     "gaussian, raw": {"name": "gaussian", "consistent": False},
@@ -28,7 +28,7 @@ _CONTRACT: dict[str, dict[str, Any]] = {
         "name": "relaxed_projection",
         "components": 50,
         "members": 2,
-        "steps": 20,
+        "steps": 4,
     },
     "generative network": {
         "name": "generative_network",
@@ -69,8 +69,8 @@ _CONTRACT: dict[str, dict[str, Any]] = {
     "pgm_em, queries": {"name": "pgm_em", "select": "queries", "rounds": 3, "opening_share": 0.0},
     "aim": {"name": "aim"},
     "aim, queries": {"name": "aim", "select": "queries", "rounds": 3, "opening_share": 0.0},
-    "rap softmax": {"name": "rap_softmax", "components": 50, "steps": 10},
-    "rap": {"name": "rap", "components": 50, "steps": 10},
+    "rap softmax": {"name": "rap_softmax", "components": 50, "steps": 4},
+    "rap": {"name": "rap", "components": 50, "steps": 4},
     "private_gsd": {"name": "private_gsd", "mode": "adaptive", "rows": 100, "generations": 50},
     "private_gsd, one shot": {
         "name": "private_gsd",
