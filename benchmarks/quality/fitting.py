@@ -1,12 +1,12 @@
 """Fitting the constants of the forecast to measured releases."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, minimize_scalar
 
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Block
@@ -14,11 +14,13 @@ from synth.planning.constants import CONSTANTS, Constants, MechanismFit
 from synth.planning.expected import Expected, Teller
 from synth.planning.knowledge import Knowledge
 
-SHARED = ("spread", "unmeasured", "drawn")
+SHARED = ("spread", "lost", "drawn")
 PULL = 0.1
 """How strongly constants stay near their start, against one release that is off by a factor of e."""
 PULL_OF_PEAKS = 0.3
-START = replace(CONSTANTS, spread=0.9, unmeasured=0.3, drawn=0.1, peak=0.02, fits={})
+PEAKS = (-2.0, 2.0)
+"""Logarithms between which the peaks are searched."""
+START = replace(CONSTANTS, spread=0.8, lost=0.5, drawn=0.05, fits={})
 """Where every fit starts, so that a table that is left out does not matter."""
 
 
@@ -63,13 +65,13 @@ def _fit_variation(
 ) -> Constants:
     def constants(logs: NDArray[np.float64]) -> Constants:
         values = [float(each) for each in np.exp(logs)]
-        spread, unmeasured, drawn, *rest = values
+        spread, lost, drawn, *rest = values
         own = iter(rest)
         fits = {
             name: replace(begin.fits[name], noise=next(own), misfit=next(own))
             for name in mechanisms
         }
-        return replace(begin, fits=fits, spread=spread, unmeasured=unmeasured, drawn=drawn)
+        return replace(begin, fits=fits, spread=spread, lost=lost, drawn=drawn)
 
     own = [getattr(begin.fits[name], part) for name in mechanisms for part in ("noise", "misfit")]
     first = np.log([*(getattr(begin, name) for name in SHARED), *own])
@@ -108,23 +110,24 @@ def _sparsity(releases: Sequence[Measured], mechanisms: Sequence[str]) -> NDArra
 def _fit_peaks(
     releases: Sequence[Measured], varied: Constants, mechanisms: Sequence[str]
 ) -> Constants:
-    def constants(logs: NDArray[np.float64]) -> Constants:
-        values = [float(each) for each in np.exp(logs)]
-        fits: Mapping[str, MechanismFit] = {
-            name: replace(varied.fits[name], peak=peak)
-            for name, peak in zip(mechanisms, values[1:], strict=True)
-        }
-        return replace(varied, peak=values[0], fits=fits)
+    """The peaks, one mechanism after the other: no two share releases."""
+    found = {
+        name: _fit_peak([each for each in releases if each.mechanism == name], varied, name)
+        for name in mechanisms
+    }
+    return replace(varied, fits=found)
 
-    first = np.log([varied.peak, *(varied.fits[name].peak for name in mechanisms)])
 
-    def off(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        tried = constants(logs)
+def _fit_peak(releases: Sequence[Measured], varied: Constants, name: str) -> MechanismFit:
+    def fit(log: float) -> MechanismFit:
+        return replace(varied.fits[name], peak=math.exp(log))
+
+    def off(log: float) -> float:
+        tried = replace(varied, fits={name: fit(log)})
         ratios = [math.log(r.forecast(tried).max_error / r.errors.max_error) for r in releases]
-        return np.array([*ratios, *(PULL_OF_PEAKS * (logs - first))])
+        return sum(map(abs, ratios)) + (PULL_OF_PEAKS * log) ** 2
 
-    found = least_squares(off, first, loss="soft_l1", f_scale=0.4, max_nfev=10, diff_step=1e-3)
-    return constants(found.x)
+    return fit(float(minimize_scalar(off, bounds=PEAKS, method="bounded").x))
 
 
 def _variation(errors: Expected) -> float:

@@ -58,17 +58,17 @@ class ExpectedView(ErrorsView):
             max_error=expected.max_error,
             mean_absolute_rows=expected.mean_absolute_error * rows,
             max_rows=expected.max_error * rows,
-            low=_times(expected, 1 / REACH.mean, 1 / REACH.largest),
-            high=_times(expected, REACH.mean, REACH.largest),
+            low=_times(expected, REACH.mean.low, REACH.largest.low),
+            high=_times(expected, REACH.mean.high, REACH.largest.high),
         )
 
 
 def _times(expected: Expected, mean: float, largest: float) -> ErrorsView:
     far = expected.mean_total_variation
     return ErrorsView(
-        mean_absolute_error=expected.mean_absolute_error * mean,
-        mean_total_variation=None if far is None else far * mean,
-        max_error=expected.max_error * largest,
+        mean_absolute_error=min(1.0, expected.mean_absolute_error * mean),
+        mean_total_variation=None if far is None else min(1.0, far * mean),
+        max_error=min(1.0, expected.max_error * largest),
     )
 
 

@@ -3,6 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+DEPENDENCE = 0.055
+"""How fast tables move away from independent columns with the logarithm of their cells. Measured, not
+fitted: 0.044 to 0.081 on pairs and triples of ADULT, pairs of LOANS, and ACS of Ohio; 0.020 on five triples
+of LOANS."""
+
 
 @dataclass(frozen=True)
 class MechanismFit:
@@ -13,7 +18,7 @@ class MechanismFit:
     misfit: float
     """The share of the dependence between columns that its model misses at any budget."""
     peak: float = 1.0
-    """The largest error of a cell, per largest noise."""
+    """How much of the noise of a cell is left where the error is largest."""
 
 
 @dataclass(frozen=True)
@@ -34,46 +39,39 @@ class Constants:
 
     spread: float
     """Of the logarithms of the shares of cells, per logarithm of their number."""
-    dependence: float
-    """How fast tables move away from independent columns with the logarithm of their cells. Measured, not
-    fitted: 0.044 to 0.081 on pairs and triples of ADULT, pairs of LOANS, and ACS of Ohio;
-    0.020 on five triples of LOANS."""
-    unmeasured: float
-    """The share of the dependence that is missed in tables that rounds do not select."""
+    lost: float
+    """The share of the dependence between columns that noise can hide."""
     drawn: float
     """The error of drawing rows, as a part of that of independent draws."""
-    peak: float
-    """The largest error of a cell, per mean total variation, in addition to noise."""
     fits: Mapping[str, MechanismFit]
     others: MechanismFit = MechanismFit(1.0, 0.15)
     """For mechanisms without constants of their own."""
 
 
 CONSTANTS = Constants(
-    spread=1.0,
-    dependence=0.055,
-    unmeasured=0.11,
-    drawn=0.046,
-    peak=0.027,
+    spread=0.54,
+    lost=0.39,
+    drawn=0.036,
     fits={
-        "aim": MechanismFit(1.3, 0.044, 2.5),
-        "dual_query": MechanismFit(4.7, 2.5, 8.8),
-        "fem": MechanismFit(1.8, 2.3, 12.0),
-        "gem": MechanismFit(1.8, 0.044, 1.4),
-        "gem_plus": MechanismFit(1.1, 0.046, 1.1),
-        "gem_pub": MechanismFit(1.2, 0.11, 1.2),
-        "generative_network": MechanismFit(0.76, 0.035, 0.72),
-        "mwem": MechanismFit(2.8, 0.073, 1.0),
-        "pep": MechanismFit(3.1, 0.11, 0.7),
-        "pep_pub": MechanismFit(0.75, 0.077, 1.9),
-        "pgm_em": MechanismFit(1.5, 0.045, 1.1),
-        "pmw_pub": MechanismFit(0.82, 0.068, 1.4),
-        "private_gsd": MechanismFit(0.88, 0.14, 0.55),
-        "query_gan": MechanismFit(3.0, 1.2, 7.7),
-        "rap": MechanismFit(2.5, 0.053, 4.2),
-        "rap_plus_plus": MechanismFit(12.0, 0.16, 16.0),
-        "rap_softmax": MechanismFit(2.1, 0.047, 1.3),
-        "relaxed_projection": MechanismFit(0.76, 0.17, 0.75),
+        "aim": MechanismFit(0.93, 0.076, 1.4),
+        "dual_query": MechanismFit(3.7, 2.4, 7.3),
+        "fem": MechanismFit(4.6, 2.1, 7.3),
+        "gem": MechanismFit(1.5, 0.063, 4.3),
+        "gem_plus": MechanismFit(0.98, 0.048, 3.8),
+        "gem_pub": MechanismFit(0.78, 0.15, 4.2),
+        "generative_network": MechanismFit(0.77, 0.011, 1.4),
+        "generative_network_pub": MechanismFit(0.066, 0.052, 0.79),
+        "mwem": MechanismFit(1.4, 0.057, 1.2),
+        "pep": MechanismFit(2.3, 0.078, 1.4),
+        "pep_pub": MechanismFit(0.063, 0.11, 1.2),
+        "pgm_em": MechanismFit(1.5, 0.055, 3.4),
+        "pmw_pub": MechanismFit(0.051, 0.12, 0.88),
+        "private_gsd": MechanismFit(1.1, 0.044, 1.3),
+        "query_gan": MechanismFit(4.3, 1.2, 7.3),
+        "rap": MechanismFit(2.6, 0.093, 7.4),
+        "rap_plus_plus": MechanismFit(7, 0.94, 7.4),
+        "rap_softmax": MechanismFit(2, 0.078, 4.3),
+        "relaxed_projection": MechanismFit(0.9, 0.043, 1.6),
     },
 )
 POWERS: Mapping[str, tuple[Power, Power]] = {
@@ -89,17 +87,23 @@ docs/results/mixed.jsonl and households.jsonl. No ranges were measured: they hav
 
 
 @dataclass(frozen=True)
-class Reach:
-    """The factors around the expected errors that are stated as a range, meant to hold about 80% of releases.
+class Range:
+    """The factors between which a measured error is, per its forecast, in about 80% of releases."""
 
-    With its table left out of the fit, 83% of maximum errors were within 3, and of mean total variations
-    64% within 1.5 and 91% within 2 (docs/results/forecasts.md); 1.8 lies between these.
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The ranges that previews state: what held 80% of releases whose table was left out of the fit
+    (docs/results/forecasts.md).
     """
 
-    mean: float
+    mean: Range
     """Of the mean absolute error and the mean total variation."""
-    largest: float
+    largest: Range
     """Of the maximum error."""
 
 
-REACH = Reach(mean=1.8, largest=3.0)
+REACH = Reach(mean=Range(1 / 1.5, 1.5), largest=Range(1 / 2, 2.0))

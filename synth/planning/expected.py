@@ -2,28 +2,38 @@
 
 The total variation of a table from the truth has four parts, which add as squares:
 
-- the noise of the measured tables that it contains, where cells below the noise are set to about 0;
-- where pairs of its columns are not measured, the error of independent columns; a small share of it where
-  rounds may measure them, since they measure the worst first;
-- the share of it that the model cannot represent at any budget;
+- the noise of its columns, where cells below the noise are set to about 0;
+- the noise of the relations between them, which errs no more than if part of the relations was lost; where
+  pairs of columns are not measured, the error of independent columns;
+- the share of this error that the model cannot represent at any budget;
 - the error of drawing rows.
 
+The noise of columns and pairs is what least squares would leave of it with all measured tables that
+contain them. The largest error is the median of that of independent Gaussian errors of cells above it.
 Queries that are not tables follow power laws of the noise of one count. The constants are fitted to
 releases of public tables, and checked on others, by benchmarks/quality/forecasts.py.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from statistics import fmean
 
 from scrim.spec.mechanism import PrivateGsd
 from scrim.spec.schema import Schema
-from scrim.spec.workload import Block
+from scrim.spec.workload import Block, MarginalBlock
 from synth.planning.choice import Resolved
-from synth.planning.constants import CONSTANTS, POWERS, Constants, MechanismFit
+from synth.planning.constants import CONSTANTS, DEPENDENCE, POWERS, Constants, MechanismFit
 from synth.planning.knowledge import Knowledge
-from synth.planning.reference import MEAN_ABSOLUTE, ReferenceTable, noise_left, sampling_error
+from synth.planning.reference import (
+    MEAN_ABSOLUTE,
+    NoisyTable,
+    ReferenceTable,
+    likely_largest,
+    noise_left,
+    sampling_error,
+)
 
 MOST_BLOCKS = 100
 """Tables of an item that are forecast, evenly spaced among all."""
@@ -37,6 +47,9 @@ class Expected:
     mean_total_variation: float | None
     """None if nothing is asked that is a table."""
     max_error: float
+    lost: float | None = None
+    """How far noise alone would move tables of several columns, per the distance of independent columns; None
+    if no such table is asked."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +81,30 @@ def of_model(
 
 
 def of_gaussian(
-    variances: Sequence[float], sizes: Sequence[int], rows: int, *, are_tables: bool
+    variances: Sequence[float], blocks: Sequence[Block], schema: Schema, *, rows: int
 ) -> ItemExpected:
     """The expected errors of answers with known variances, in counts: one for each block of an item."""
+    sizes = [block.size(schema) for block in blocks]
     queries, deviations = sum(sizes), [math.sqrt(each) / rows for each in variances]
     summed = [size * each * MEAN_ABSOLUTE for size, each in zip(sizes, deviations, strict=True)]
-    largest = max(deviations) * math.sqrt(2 * math.log(1 + queries))
-    far = sum(summed) / 2 / len(summed) if are_tables else None
-    errors = Expected(sum(summed) / queries, far, largest)
-    return ItemExpected(errors, queries, len(sizes) if are_tables else 0)
+    alike = Counter(zip(sizes, deviations, strict=True))
+    largest = likely_largest(
+        [
+            NoisyTable(ReferenceTable(size, 1.0), each, times, clipped=False)
+            for (size, each), times in alike.items()
+        ]
+    )
+    mean = sum(summed) / queries
+    if not all(isinstance(block, MarginalBlock) for block in blocks):
+        return ItemExpected(Expected(mean, None, largest), queries, 0)
+    lost = [
+        error / 2 / dependence(block.attributes, schema)
+        for block, error in zip(blocks, summed, strict=True)
+        if dependence(block.attributes, schema)
+    ]
+    far = sum(summed) / 2 / len(summed)
+    errors = Expected(mean, far, largest, fmean(lost) if lost else None)
+    return ItemExpected(errors, queries, len(sizes))
 
 
 def together(items: Sequence[ItemExpected]) -> Expected:
@@ -87,6 +115,17 @@ def together(items: Sequence[ItemExpected]) -> Expected:
         sum(each.queries * each.errors.mean_absolute_error for each in items) / queries,
         sum(count * (far or 0.0) for count, far in varied) / tables if tables else None,
         max(each.errors.max_error for each in items),
+        _mean_lost(items),
+    )
+
+
+def _mean_lost(items: Sequence[ItemExpected]) -> float | None:
+    """The mean over the tables of several columns, as if each item had only these."""
+    lost = [(each.tables, each.errors.lost) for each in items if each.errors.lost is not None]
+    return (
+        sum(count * each for count, each in lost) / sum(count for count, _ in lost)
+        if lost
+        else None
     )
 
 
@@ -109,40 +148,41 @@ class Teller:
     def of_tables(self, blocks: Sequence[Block], queries: int, *, most: int) -> Expected:
         """The errors of the tables of an item, from some of them."""
         step = math.ceil(len(blocks) / most)
-        far = [self.variation(block) for block in blocks[::step]]
+        chosen = blocks[::step]
+        far = [self.variation(block) for block in chosen]
         mean = sum(far) / len(far)
-        noise = max(self._noise_of(block) for block in blocks[::step])
         absolute = min(1.0, 2 * mean * len(blocks) / queries)
-        return Expected(absolute, mean, max(absolute, self._largest(far, noise, queries)))
+        noisy = [self._noisy(block, len(blocks) / len(chosen)) for block in chosen]
+        largest = _smaller(likely_largest(noisy), max(far))
+        lost = [self._lost(b.attributes) for b in chosen if dependence(b.attributes, self.schema)]
+        return Expected(absolute, mean, max(absolute, largest), fmean(lost) if lost else None)
 
     def variation(self, block: Block) -> float:
         """The total variation of one table from the truth."""
-        shape = self._shape(block.attributes)
-        drawn = self.constants.drawn * sampling_error(shape, self.rows) / 2
+        drawn = self.constants.drawn * sampling_error(self._shape(block.attributes), self.rows) / 2
+        columns = math.hypot(*map(self._of_column, block.attributes))
         if len(block.attributes) == 1:
-            return min(1.0, math.hypot(self._of_column(*block.attributes), drawn))
-        noisy, named = self._of_pairs(block)
-        selected = self.known.covered * named
-        columns = (1 - selected) * math.hypot(*map(self._of_column, block.attributes))
-        alone = dependence(block.attributes, self.schema, self.constants)
-        missed = self.constants.unmeasured * (named - selected) + (1 - named)
-        joint = selected * noisy + missed * alone
+            return min(1.0, math.hypot(columns, drawn))
+        alone = dependence(block.attributes, self.schema)
+        joint = self._of_relations(block.attributes, alone)
         return min(1.0, math.hypot(joint, columns, self.fit.misfit * alone, drawn))
 
-    def _of_pairs(self, block: Block) -> tuple[float, float]:
-        """The error that noise leaves if the pairs are measured, and the share of them that may be."""
-        pairs = list(combinations(block.attributes, 2))
-        noises = [(pair, self._of_pair(block, pair)) for pair in pairs]
-        left = [self._left(pair, noise) for pair, noise in noises if noise is not None]
-        if not left:
-            return 0.0, 0.0
-        return sum(left) / len(left) * math.sqrt(len(block.attributes) - 1), len(left) / len(pairs)
+    def _lost(self, names: tuple[str, ...]) -> float:
+        """How far noise would move a table, and missing pairs, per the distance of independent columns."""
+        noise, missing = self.known.of_relations(names, self.schema.sizes)
+        alone = dependence(names, self.schema)
+        noisy = (1 - missing) * self._left(names, noise) + missing * alone
+        return math.hypot(noisy, *map(self._of_column, names)) / alone
 
-    def _of_pair(self, block: Block, pair: tuple[str, ...]) -> float | None:
-        return self.known.noise.get(block.attributes, self.known.of_pair(pair))
+    def _of_relations(self, names: Sequence[str], alone: float) -> float:
+        """What noise and missing pairs leave of the error of independent columns."""
+        noise, missing = self.known.of_relations(tuple(names), self.schema.sizes)
+        noisy = (1 - missing) * self._left(names, noise)
+        return _smaller(noisy, self.constants.lost * alone) + missing * alone
 
     def _of_column(self, name: str) -> float:
-        return self._left((name,), self.known.columns.get(name, 1.0))
+        noise = self.known.of_column(name, self.schema.sizes[name])
+        return self._left((name,), 1.0 if noise is None else noise)
 
     def _left(self, names: Sequence[str], noise: float) -> float:
         return noise_left(self._shape(names), self.fit.noise * noise) / 2
@@ -151,23 +191,22 @@ class Teller:
         sizes = self.schema.sizes
         return ReferenceTable(math.prod(sizes[name] for name in names), self.constants.spread)
 
-    def _noise_of(self, block: Block) -> float:
-        """The smallest noise that tells about a table."""
-        pairs = [self._of_pair(block, pair) for pair in combinations(block.attributes, 2)]
-        found = [noise for noise in pairs if noise is not None]
-        return min([*found, *(self.known.columns.get(name, 1.0) for name in block.attributes)])
+    def _noisy(self, block: Block, times: float) -> NoisyTable:
+        """The noise of a table's cells."""
+        names, sizes = block.attributes, self.schema.sizes
+        shape = self._shape(names)
+        columns = [
+            (self.known.of_column(name, sizes[name]) or 0.0) * sizes[name] / shape.cells
+            for name in names
+        ]
+        relations = self.known.of_relations(names, sizes)[0] if len(names) > 1 else 0.0
+        return NoisyTable(shape, self.fit.peak * math.hypot(relations, *columns), times)
 
-    def _largest(self, far: Sequence[float], noise: float, queries: int) -> float:
-        """The largest error of a cell: noise at the far end, and never more than its table's variation."""
-        spread = noise * math.sqrt(2 * math.log(1 + queries))
-        peak = _smaller(self.fit.peak * spread, max(far))
-        return min(1.0, peak + self.constants.peak * sum(far) / len(far))
 
-
-def dependence(names: Sequence[str], schema: Schema, constants: Constants) -> float:
+def dependence(names: Sequence[str], schema: Schema) -> float:
     """How far such a table is from independent columns."""
     logs = sorted(math.log(schema.sizes[name]) for name in names)
-    return 1 - math.exp(-constants.dependence * sum(logs[:-1]))
+    return 1 - math.exp(-DEPENDENCE * sum(logs[:-1]))
 
 
 def drawn_rows(resolved: Resolved) -> int:

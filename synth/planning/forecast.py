@@ -11,7 +11,7 @@ from scrim.spec.schema import Schema
 from scrim.spec.workload import Block
 from synth.planning.choice import Resolved
 from synth.planning.expected import Expected, ItemExpected, of_gaussian, of_model, together
-from synth.planning.forecast_warnings import Warning, variation_of_kept, warnings_of
+from synth.planning.forecast_warnings import Warning, warnings_of
 from synth.planning.gaussian import answer_variances
 from synth.planning.knowledge import knowledge_of
 from synth.planning.pace import count_candidates
@@ -48,9 +48,6 @@ class Forecast:
     """Expected errors of what is delivered."""
     warnings: Sequence[Warning]
     """Limits of the release that the curator should know."""
-    kept_at: float | None
-    """The mean total variation at which relations between columns are kept; None if they are expected to
-    be, or if none are asked about."""
 
 
 def forecast(resolved: Resolved, subject: Subject) -> Forecast:
@@ -66,14 +63,11 @@ def forecast(resolved: Resolved, subject: Subject) -> Forecast:
     around = (split.row_count > 0) + (split.screen > 0)
     if planned.certification is not None:
         around += planned.certification.operations(schema, subject.protection)
-    overall = together(expected)
-    kept_at = variation_of_kept(resolved, subject, overall)
     return Forecast(
         items=items,
         operations=_operations(release, planned, schema) + around,
-        expected=overall,
+        expected=together(expected),
         warnings=warnings_of(resolved, subject),
-        kept_at=kept_at,
     )
 
 
@@ -86,11 +80,11 @@ def expect(resolved: Resolved, subject: Subject) -> list[ItemExpected]:
     return [
         of_gaussian(
             [variance_of[block] for block in blocks],
-            [block.size(subject.schema) for block in blocks],
-            release.expected_rows,
-            are_tables=item.type == "marginals",
+            blocks,
+            subject.schema,
+            rows=release.expected_rows,
         )
-        for item, blocks in zip(release.workload, planned.asked.items, strict=True)
+        for blocks in planned.asked.items
     ]
 
 

@@ -7,6 +7,7 @@ a preview stays within a second.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from scrim.spec.budget import Budget, epsilon_of_units, rho_of_units
 from scrim.spec.errors import SpecError
@@ -19,7 +20,12 @@ from synth.planning.choice import Resolved
 from synth.planning.columns import Queries
 from synth.planning.expected import Expected, together
 from synth.planning.forecast import Forecast, expect
-from synth.planning.forecast_warnings import Warning, relations_not_kept
+from synth.planning.forecast_warnings import (
+    Warning,
+    keeps_relations,
+    loses_relations,
+    relations_not_kept,
+)
 from synth.planning.plan import plan
 from synth.planning.subject import Subject
 
@@ -88,32 +94,33 @@ class Budgets:
         most = min(LARGEST, epsilon_of_units(left, self.delta)) if left > 0 else 0.0
         if most <= SMALLEST:
             return "the population has no budget left"
-        return self._search(target, most, steps)
+        return self._search(partial(is_reached, target), most, steps)
 
     def warnings(self, found: Forecast) -> list[Warning]:
         """The warnings of a forecast, with the epsilon that would keep relations between columns."""
-        if found.kept_at is None:
+        if not loses_relations(found.expected):
             return list(found.warnings)
         steps = min(STEPS_OF_WARNING, self.most - 1)
-        target = AccuracyTarget(mean_total_variation=found.kept_at)
-        enough = self._search(target, LARGEST, steps) if steps >= LEAST_STEPS else None
+        enough = self._search(keeps_relations, LARGEST, steps) if steps >= LEAST_STEPS else None
         epsilon = enough.epsilon if isinstance(enough, BudgetPoint) else None
         return [relations_not_kept(epsilon), *found.warnings]
 
-    def _search(self, target: AccuracyTarget, most: float, steps: int) -> BudgetPoint | str:
+    def _search(
+        self, is_enough: Callable[[Expected], bool], most: float, steps: int
+    ) -> BudgetPoint | str:
         """Halve the range of epsilon; the expected errors fall with the budget."""
         try:
             # Rounded down, so that the budget is within what is left.
             best = self.at(_rounded(most, math.floor))
         except SpecError as refused:
             return str(refused)
-        if not is_reached(target, best.expected):
+        if not is_enough(best.expected):
             return f"it is not expected to be reached with epsilon {best.epsilon:g}, the largest possible"
         low, high = math.log(SMALLEST), math.log(best.epsilon)
         for _ in range(steps):
             middle = (low + high) / 2
             tried = self._tried(_rounded(math.exp(middle), math.ceil))
-            if tried is not None and is_reached(target, tried.expected):
+            if tried is not None and is_enough(tried.expected):
                 best, high = min(best, tried, key=lambda each: each.epsilon), middle
             else:
                 low = middle

@@ -12,7 +12,7 @@ from scrim.spec.workload.marginals import MAX_TABLE_CELLS
 from synth.planning.candidates import MAX_MEASURED, left_out
 from synth.planning.choice import Resolved
 from synth.planning.constants import CONSTANTS
-from synth.planning.expected import MOST_BLOCKS, Expected, dependence
+from synth.planning.expected import Expected
 from synth.planning.knowledge import knowledge_of
 from synth.planning.plan import ReleasePlan
 from synth.planning.reference import ReferenceTable, rows_below
@@ -25,8 +25,8 @@ NAMED_COLUMNS = 10
 NAMED_TABLES = 5
 """Largest number of marginals that a warning names."""
 NOT_KEPT, KEPT = 0.8, 0.5
-"""Expected variation, per that of independent columns, above which relations count as lost, and at which
-they count as kept."""
+"""How far noise alone would move tables, per the distance of independent columns, above which relations
+count as lost, and at which they count as kept."""
 BELOW_NOISE = 0.5
 """Share of the rows in cells below their noise above which there is a warning."""
 
@@ -60,14 +60,14 @@ def warnings_of(resolved: Resolved, subject: Subject) -> list[Warning]:
     ]
 
 
-def variation_of_kept(resolved: Resolved, subject: Subject, expected: Expected) -> float | None:
-    """The variation at which relations between columns are kept, if they are expected to be lost."""
-    tables = [block for block in resolved.plan.asked.marginals if len(block.attributes) > 1]
-    if not tables or expected.mean_total_variation is None:
-        return None
-    chosen = tables[:: math.ceil(len(tables) / MOST_BLOCKS)]
-    apart = fmean(dependence(block.attributes, subject.schema, CONSTANTS) for block in chosen)
-    return KEPT * apart if expected.mean_total_variation > NOT_KEPT * apart else None
+def loses_relations(expected: Expected) -> bool:
+    """Whether relations between columns are expected to be lost."""
+    return expected.lost is not None and expected.lost > NOT_KEPT
+
+
+def keeps_relations(expected: Expected) -> bool:
+    """Whether relations between columns are expected to be kept."""
+    return expected.lost is None or expected.lost <= KEPT
 
 
 def relations_not_kept(epsilon: float | None) -> Warning:

@@ -27,13 +27,35 @@ class Knowledge:
     """The share of the tables of several columns that are measured."""
     whole: float
     """The noise of one count that gets the whole budget, as a share of the rows."""
-    columns: dict[str, float]
-    """The noise of each column's own counts, from the best table that contains it."""
-    _pairs: dict[Names, float]
+    precisions: dict[Names, float]
+    """The precision of the part over each column and each pair, from all tables that contain it, in the
+    scale of synth/planning/precision.py."""
 
-    def of_pair(self, pair: Names) -> float | None:
-        """The smallest noise of a measured table that contains the pair; None if there is none."""
-        return self.noise.get(pair, self._pairs.get(pair))
+    def of_column(self, name: str, size: int) -> float | None:
+        """The noise of a column's own counts; None if nothing tells about it."""
+        precision = self.precisions.get((name,), 0.0)
+        return math.sqrt((1 - 1 / size) / precision) if precision else None
+
+    def of_relations(self, names: Names, sizes: Mapping[str, int]) -> tuple[float, float]:
+        """The noise that relations between these columns add to a cell, and the share of unmeasured pairs."""
+        whole, pairs = math.prod(sizes[name] for name in names), list(combinations(names, 2))
+        summed, missing = 0.0, 0
+        for pair in pairs:
+            inside = sizes[pair[0]] * sizes[pair[1]]
+            precision = self.precisions.get(pair, 0.0)
+            if precision:
+                summed += _degrees(pair, sizes) * inside / (whole**2 * precision)
+            else:
+                missing += 1
+        below = sum(_degrees(part, sizes) for size in (1, 2) for part in combinations(names, size))
+        rest = max(0.0, 1 - (1 + below) / whole) if len(names) > 2 else 0.0
+        direct = self.noise.get(names, 0.0)
+        return math.sqrt(summed + rest * direct**2 / self.covered), missing / len(pairs)
+
+
+def _degrees(part: Names, sizes: Mapping[str, int]) -> int:
+    """The degrees of freedom of a part of a table."""
+    return math.prod(sizes[name] - 1 for name in part)
 
 
 def knowledge_of(resolved: Resolved, subject: Subject) -> Knowledge:
@@ -50,28 +72,24 @@ def knowledge_of(resolved: Resolved, subject: Subject) -> Knowledge:
     else:
         found, covered = _of_rounds(resolved, planned, spending, reader)
     return Knowledge(
-        found, covered, whole / rows, _of_columns(found, subject.schema.sizes), _of_pairs(found)
+        found, covered, whole / rows, _precisions(found, covered, subject.schema.sizes)
     )
 
 
-def _of_columns(found: Mapping[Names, float], sizes: Mapping[str, int]) -> dict[str, float]:
-    best: dict[str, float] = {}
+def _precisions(
+    found: Mapping[Names, float], covered: float, sizes: Mapping[str, int]
+) -> dict[Names, float]:
+    """The summed precisions of columns and pairs; tables that rounds may measure count in part."""
+    summed: dict[Names, float] = {}
     for names, noise in found.items():
-        cells = math.prod(sizes[name] for name in names)
-        for name in names:
-            summed = noise * math.sqrt(cells / sizes[name])
-            best[name] = min(summed, best.get(name, math.inf))
-    return best
-
-
-def _of_pairs(found: Mapping[Names, float]) -> dict[Names, float]:
-    """The noise of pairs inside larger measured tables."""
-    best: dict[Names, float] = {}
-    for names, noise in found.items():
-        if len(names) > 2:
-            for pair in combinations(names, 2):
-                best[pair] = min(noise, best.get(pair, math.inf))
-    return best
+        whole = math.prod(sizes[name] for name in names)
+        share = 1.0 if len(names) == 1 else covered
+        each = share / (whole * noise**2) if noise else math.inf
+        for size in (1, 2):
+            for part in combinations(names, size):
+                inside = math.prod(sizes[name] for name in part)
+                summed[part] = summed.get(part, 0.0) + inside * each
+    return summed
 
 
 def _of_rounds(
@@ -94,9 +112,12 @@ def _of_rounds(
         count = max(1, min(count, candidates, worth_measuring(candidates, setting)))
         units = spending.reserved // (2 * count)
     found = reader.noise_of((block, max(1, units)) for block in planned.measured)
+    covered = min(1.0, count / max(1, candidates))
     opened = reader.noise_of((block, spending.opening) for block in spending.opened)
-    public = {block.attributes: 0.0 for block in spending.public}
-    return {**found, **opened, **public}, min(1.0, count / max(1, candidates))
+    for names, noise in opened.items():
+        again = covered / found[names] ** 2 if names in found else 0.0
+        found[names] = 1 / math.sqrt(1 / noise**2 + again) if noise else 0.0
+    return {**found, **{block.attributes: 0.0 for block in spending.public}}, covered
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,14 @@ random row's cell is normal with variance `spread * log(cells)`; the shares then
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 """The mean of |x| under a standard Gaussian."""
+LEAST_ERROR, HALVINGS = 1e-9, 12
+"""Where the search for the largest error starts, and its steps, which end within 0.3% of it."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,44 @@ def rows_below(shape: ReferenceTable, noise: float) -> float:
     if shape.cells <= 1:
         return 0.0
     return _normal((math.log(noise) - shape.mean) / math.sqrt(shape.variance))
+
+
+@lru_cache(maxsize=50_000)
+def cells_above(shape: ReferenceTable, share: float) -> float:
+    """The number of cells with a larger share than this."""
+    if shape.cells <= 1:
+        return shape.cells
+    deviation = math.sqrt(shape.variance)
+    return shape.cells * _normal((shape.mean - shape.variance - math.log(share)) / deviation)
+
+
+def likely_largest(tables: Sequence["NoisyTable"]) -> float:
+    """The error that the largest one exceeds with probability one half, if errors are independent."""
+    low, high = LEAST_ERROR, 1.0
+    for _ in range(HALVINGS):
+        error = math.sqrt(low * high)
+        beyond = sum(each.cells_beyond(error) for each in tables)
+        low, high = (error, high) if beyond > math.log(2) else (low, error)
+    return high
+
+
+@dataclass(frozen=True)
+class NoisyTable:
+    """A table, or several alike, with Gaussian errors."""
+
+    shape: ReferenceTable
+    noise: float
+    """The standard deviation of the error of a cell, as a share of the rows."""
+    times: float = 1.0
+    clipped: bool = True
+    """Whether errors of cells below the noise are no larger than the cells."""
+
+    def cells_beyond(self, error: float) -> float:
+        """The expected number of cells with a larger error than this."""
+        if not self.noise:
+            return 0.0
+        cells = cells_above(self.shape, error) if self.clipped else self.shape.cells
+        return self.times * cells * 2 * _normal(-error / self.noise)
 
 
 @lru_cache(maxsize=50_000)
