@@ -1,8 +1,10 @@
 """Fitting the constants of the forecast to measured releases."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ SHARED = ("spread", "lost", "drawn")
 PULL = 0.1
 """How strongly constants stay near their start, against one release that is off by a factor of e."""
 PULL_OF_PEAKS = 0.3
-PEAKS = (-2.0, 2.0)
+PEAKS = (-2.0, 3.0)
 """Logarithms between which the peaks are searched."""
 START = replace(CONSTANTS, spread=0.8, lost=0.5, drawn=0.05, fits={})
 """Where every fit starts, so that a table that is left out does not matter."""
@@ -52,29 +54,33 @@ class Measured:
 
 
 def fitted(releases: Sequence[Measured], start: Constants = START) -> Constants:
-    """The constants that forecast these releases best."""
-    mechanisms = sorted({each.mechanism for each in releases})
-    fits = {name: start.fits.get(name, start.others) for name in mechanisms}
-    begin = replace(start, fits=fits)
-    varied = _fit_variation(releases, begin, mechanisms)
-    return _fit_peaks(releases, varied, mechanisms)
+    """The constants that forecast these releases best.
+
+    What all mechanisms share is fitted to the one with the most releases.
+    """
+    by_name: dict[str, list[Measured]] = defaultdict(list)
+    for each in releases:
+        by_name[each.mechanism].append(each)
+    most = max(by_name, key=lambda name: len(by_name[name]))
+    shared = _fit_variation(by_name[most], start, most, SHARED)
+    own = {name: _fit_variation(by_name[name], shared, name, ()) for name in sorted(by_name)}
+    fits = {name: _fit_peak(by_name[name], own[name], name) for name in own}
+    return replace(shared, fits=fits)
 
 
 def _fit_variation(
-    releases: Sequence[Measured], begin: Constants, mechanisms: Sequence[str]
+    releases: Sequence[Measured], start: Constants, name: str, shared: Sequence[str]
 ) -> Constants:
-    def constants(logs: NDArray[np.float64]) -> Constants:
-        values = [float(each) for each in np.exp(logs)]
-        spread, lost, drawn, *rest = values
-        own = iter(rest)
-        fits = {
-            name: replace(begin.fits[name], noise=next(own), misfit=next(own))
-            for name in mechanisms
-        }
-        return replace(begin, fits=fits, spread=spread, lost=lost, drawn=drawn)
+    """Fit the constants of a mechanism, and with them those of the shared ones that are named."""
+    own = start.fits.get(name, start.others)
 
-    own = [getattr(begin.fits[name], part) for name in mechanisms for part in ("noise", "misfit")]
-    first = np.log([*(getattr(begin, name) for name in SHARED), *own])
+    def constants(logs: NDArray[np.float64]) -> Constants:
+        noise, misfit, *values = (float(each) for each in np.exp(logs))
+        fit = replace(own, noise=noise, misfit=misfit)
+        changed: dict[str, Any] = dict(zip(shared, values, strict=True))
+        return replace(start, fits={name: fit}, **changed)
+
+    first = np.log([own.noise, own.misfit, *(getattr(start, each) for each in shared)])
 
     def off(logs: NDArray[np.float64]) -> NDArray[np.float64]:
         tried = constants(logs)
@@ -84,38 +90,8 @@ def _fit_variation(
         ]
         return np.array([*ratios, *(PULL * (logs - first))])
 
-    found = least_squares(
-        off,
-        first,
-        jac_sparsity=_sparsity(releases, mechanisms),
-        loss="soft_l1",
-        f_scale=0.4,
-        max_nfev=15,
-        diff_step=1e-3,
-    )
+    found = least_squares(off, first, loss="soft_l1", f_scale=0.4, max_nfev=15, diff_step=1e-3)
     return constants(found.x)
-
-
-def _sparsity(releases: Sequence[Measured], mechanisms: Sequence[str]) -> NDArray[np.int64]:
-    """Which constants a release depends on: the shared ones, and those of its mechanism."""
-    width = len(SHARED) + 2 * len(mechanisms)
-    matters = np.zeros((len(releases), width), dtype=np.int64)
-    matters[:, : len(SHARED)] = 1
-    for row, each in enumerate(releases):
-        column = len(SHARED) + 2 * mechanisms.index(each.mechanism)
-        matters[row, column : column + 2] = 1
-    return np.vstack([matters, np.eye(width, dtype=np.int64)])
-
-
-def _fit_peaks(
-    releases: Sequence[Measured], varied: Constants, mechanisms: Sequence[str]
-) -> Constants:
-    """The peaks, one mechanism after the other: no two share releases."""
-    found = {
-        name: _fit_peak([each for each in releases if each.mechanism == name], varied, name)
-        for name in mechanisms
-    }
-    return replace(varied, fits=found)
 
 
 def _fit_peak(releases: Sequence[Measured], varied: Constants, name: str) -> MechanismFit:

@@ -45,7 +45,7 @@ class ExpectedView(ErrorsView):
     max_rows: float
     """The largest error as a number of rows."""
     low: ErrorsView
-    """The lower end of the range that is meant to hold about 80% of releases."""
+    """The lower end of the range in which about 80% of similar releases fell."""
     high: ErrorsView
     """The upper end of that range."""
 
