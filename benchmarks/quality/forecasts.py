@@ -38,7 +38,7 @@ ABOUT = """`make bench-forecasts` writes this page. A release is within a factor
 and the measured error is at most that many times the smaller; the range is the one that previews state.
 Tuning tables (ADULT, LOANS, ACS of Ohio, Pennsylvania and New York) are forecast by constants that were
 fitted to the other two. Generated tables and judging tables were never fitted. `gaussian` has no fitted
-constants."""
+constants. The other mechanisms are taken from docs/results/products.jsonl, some of it older code."""
 FIELDS = ("mean_total_variation", "max_error")
 """The mean absolute error is the mean total variation on another scale, so their ratios are the same."""
 
