@@ -235,6 +235,16 @@ class ItemForecast(Record):
     expected: ExpectedErrors
 
 
+class DrawsCost(Record):
+    """What further sets of rows (`outputs.draws`) add to a release."""
+
+    sets: int
+    fits: int
+    """Models that are fitted in all: the release takes about as many times as long."""
+    memory_bytes: int | None
+    storage_bytes: int
+
+
 class Preview(Record):
     """The cost and the expected accuracy of a release."""
 
@@ -243,6 +253,8 @@ class Preview(Record):
     rho_left_after: float
     queries: int
     operations: int | None
+    draws: DrawsCost | None = None
+    """What further sets of rows add; None if the release asks for none."""
     expected: ExpectedErrors
     items: list[ItemForecast]
     left_out_columns: list[str] = []

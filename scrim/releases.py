@@ -161,22 +161,33 @@ class ReleaseCalls(Generic[AnyRelease]):
         return {name: await self._fetch(release_id, available[name], target) for name in wanted}
 
     async def to_pandas(
-        self, release_id: str, *, table: str | None = None, schema: AnySchema | None = None
+        self,
+        release_id: str,
+        *,
+        table: str | None = None,
+        draw: int | None = None,
+        schema: AnySchema | None = None,
     ) -> "pd.DataFrame":
         """Return the synthetic rows as a pandas frame, typed as declared: see `to_polars`."""
-        async with self._released_table(release_id, table, schema) as found:
+        async with self._released_table(release_id, table, draw, schema) as found:
             return await self._wire.work(read_pandas, found)
 
     async def to_polars(
-        self, release_id: str, *, table: str | None = None, schema: AnySchema | None = None
+        self,
+        release_id: str,
+        *,
+        table: str | None = None,
+        draw: int | None = None,
+        schema: AnySchema | None = None,
     ) -> "pl.DataFrame":
         """Return the synthetic rows as a polars frame, typed as declared.
 
-        Two-level data has two frames: `table` is `groups` or `individuals`. Parquet files contain
+        Two-level data has two frames: `table` is `groups` or `individuals`. `draw` is the number of a
+        further set of rows, from 1, if the release has some (`outputs.draws`). Parquet files contain
         their schema. For a release with only CSV files it is read from the dataset, which analysts
         may not see: they pass it as `schema`.
         """
-        async with self._released_table(release_id, table, schema) as found:
+        async with self._released_table(release_id, table, draw, schema) as found:
             return await self._wire.work(read_polars, found)
 
     async def answers(self, release_id: str, workload: AnyWorkload) -> Sequence[Answer]:
@@ -231,11 +242,11 @@ class ReleaseCalls(Generic[AnyRelease]):
 
     @asynccontextmanager
     async def _released_table(
-        self, release_id: str, table: str | None, schema: AnySchema | None
+        self, release_id: str, table: str | None, draw: int | None, schema: AnySchema | None
     ) -> AsyncIterator[ReleasedTable]:
         """A temporary file of a released table, and the schema if the file does not contain it."""
         release = await self.get(release_id)
-        name = _file_of(release, table)
+        name = _file_of(release, table, draw)
         declared = None
         if name.endswith(".csv"):
             declared = parse_schema(schema or await self._declared_schema(release))
@@ -327,10 +338,10 @@ class ReleaseHandle(_Actions, Handle):
     """A release with methods."""
 
 
-def _file_of(release: Release, table: str | None) -> str:
-    """The file of the synthetic rows, Parquet if there is one."""
+def _file_of(release: Release, table: str | None, draw: int | None) -> str:
+    """The file of a set of synthetic rows, Parquet if there is one."""
     names = {artifact.name for artifact in release.artifacts}
-    stem = f"synthetic_{table}" if table else "synthetic"
+    stem = "_".join(str(part) for part in ("synthetic", draw, table) if part is not None)
     for name in (f"{stem}.parquet", f"{stem}.csv"):
         if name in names:
             return name

@@ -3,27 +3,23 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
-
-import torch
 
 from scrim.spec.budget import rho_of_units
 from scrim.spec.population import Protection
 from scrim.spec.quality import Quality
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
-from scrim.spec.workload import NUMBER_OF_GROUPS
 from synth.basis import MeasuredQueries
 from synth.certified import certify
 from synth.device import choose_device
-from synth.domain import Domain
-from synth.door import Door, RowCount
+from synth.door import RowCount
+from synth.fitting import Fitting, Notes, Progress
 from synth.journal import Journal, MemoryJournal, Operation
 from synth.measurements import Measurement
-from synth.mechanisms import run_mechanism
-from synth.mechanisms.base import Cache, Job
+from synth.mechanisms.base import Cache
 from synth.mechanisms.screen import Screened, screen_public_data
 from synth.models.base import Model
 from synth.models.error_bars import ErrorBars
@@ -32,11 +28,11 @@ from synth.models.released import AnswerTable, ReleasedModel
 from synth.planning.accounting import FundedPlan, fund
 from synth.planning.columns import complete
 from synth.planning.plan import ReleasePlan, screen_of
-from synth.planning.spending import Draws, Plan
+from synth.planning.spending import Draws
 from synth.privacy.vault import Vault
-from synth.queries import QuerySet, compile_blocks
+from synth.queries import compile_blocks
+from synth.redraws import Redraws
 from synth.table import Chunk, Table, align
-from synth.threads import fitting_threads
 
 __all__ = ["FinishedRelease", "JobProgress", "Journal", "MemoryJournal", "Operation", "run"]
 
@@ -63,6 +59,8 @@ class FinishedRelease:
     measurements: Sequence[Measurement]
     """The noisy counts that the model was fitted to, in order."""
     certificate: dict[str, Any]
+    redraws: Redraws | None = None
+    """Further sets of rows, from refitted models, if they are requested."""
 
 
 def ignore(progress: JobProgress) -> None:
@@ -126,27 +124,19 @@ def run(
     )
     queries = compile_blocks(planned.asked, table.schema)
     notes: dict[str, float] = {}
-    with fitting_threads(planned.memory_bytes, limit=threads):
-        model, screened = _learn(
-            release,
-            table.schema,
-            vault,
-            planned,
-            queries,
-            progress,
-            public=aligned,
-            device=choose_device(device),
-            cache=cache,
-            check=check,
-            note=notes.update,
-        )
-        model = replace(
-            model,
-            measured=MeasuredQueries.of(
-                (measurement.query for measurement in vault.measurements),
-                public_columns=[] if aligned is None else aligned.schema.names,
-            ),
-        )
+    fitting = Fitting(
+        release.mechanism,
+        planned,
+        queries,
+        public=aligned,
+        device=choose_device(device),
+        cache=cache,
+        threads=threads,
+    )
+    steps = _Steps(1 + release.redraws, progress)
+    with fitting.threaded():
+        report = steps.of(0, lambda: vault.spent)
+        model, screened = _learn(fitting, release, vault, report, check, notes.update)
         rows, quality = None, None
         if release.synthetic_rows is not None:
             rows = model.sample(release.synthetic_rows, seed)
@@ -159,6 +149,7 @@ def run(
         answers=answers,
         model=model,
         measurements=vault.measurements,
+        redraws=_redraws(release, fitting, vault, journal, model, steps, seed),
         certificate=_certificate(
             release,
             table.schema,
@@ -174,74 +165,91 @@ def run(
 
 
 def _learn(
+    fitting: Fitting,
     release: ReleaseSpec,
-    schema: Schema,
-    door: Vault,
-    planned: ReleasePlan,
-    queries: QuerySet,
-    progress: Callable[[JobProgress], None],
-    *,
-    public: Table | None,
-    device: torch.device,
-    cache: Cache | None,
+    vault: Vault,
+    progress: Progress,
     check: Callable[[], None],
-    note: Callable[[Mapping[str, float]], None],
+    note: Notes,
 ) -> tuple[ReleasedModel, Screened | None]:
     """Count the rows or groups, screen the public data if requested, then run the mechanism."""
-    rows = _count(door, schema, budget=planned.split.row_count)
+    rows = fitting.count(vault)
     screen, screened = screen_of(release), None
     if screen is not None:
-        assert public is not None
+        assert fitting.public is not None
         screened = screen_public_data(
-            door,
+            vault,
             screen,
-            queries,
-            public,
+            fitting.queries,
+            fitting.public,
             rows=rows.value,
-            budget=planned.split.screen,
+            budget=fitting.planned.split.screen,
             check=check,
         )
-    job = Job(
-        door=door,
-        schema=schema,
-        domain=Domain.of(schema),
-        queries=queries,
-        candidates=compile_blocks(planned.measured, schema),
-        estimated_rows=rows.value,
-        estimated_rows_sigma=rows.sigma,
-        plan=planned.spending,
-        progress=lambda done, total: progress(JobProgress(done, total, door.spent)),
-        public=public,
-        device=device,
-        cache=cache,
-        note=note,
+    model = fitting.fit(vault, rows, progress=progress, note=note)
+    measured = MeasuredQueries.of(
+        (measurement.query for measurement in vault.measurements),
+        public_columns=[] if fitting.public is None else fitting.public.schema.names,
     )
-    model = run_mechanism(job, release.mechanism)
-    bars = _error_bars(model, door, job, rows)
-    return ReleasedModel(schema, rows.value, model, error_bars=bars), screened
+    bars = _error_bars(model, vault.measurements, fitting, rows)
+    return ReleasedModel(fitting.schema, rows.value, model, measured, bars), screened
 
 
-def _error_bars(model: Model, door: Vault, job: Job[Plan], rows: RowCount) -> ErrorBars | None:
+def _error_bars(
+    model: Model, measurements: Sequence[Measurement], fitting: Fitting, rows: RowCount
+) -> ErrorBars | None:
     """What standard errors follow from, unless the model states its own."""
     if isinstance(model, NoisyMarginals):
         return None
+    spending = fitting.planned.spending
     return ErrorBars.of(
         model,
-        door.measurements,
+        measurements,
         rows=rows.value,
         rows_sigma=rows.sigma,
-        candidates=job.candidates,
-        drawn_rounds=len(job.plan.prices) if isinstance(job.plan, Draws) else 0,
+        candidates=fitting.candidates,
+        drawn_rounds=len(spending.prices) if isinstance(spending, Draws) else 0,
     )
 
 
-def _count(door: Door, schema: Schema, *, budget: int) -> RowCount:
-    """The number of rows, or of groups if rows are linked."""
-    if not schema.is_linked:
-        return door.count_rows(budget=budget)
-    (groups,) = compile_blocks([NUMBER_OF_GROUPS], schema).blocks
-    counted = door.measure(groups, budget=budget)
-    return RowCount(max(1, int(counted.values[0])), counted.sigma)
+def _redraws(
+    release: ReleaseSpec,
+    fitting: Fitting,
+    vault: Vault,
+    journal: Journal,
+    model: ReleasedModel,
+    steps: "_Steps",
+    seed: int,
+) -> Redraws | None:
+    """The further sets of rows, if they are requested. They are computed later, and without the vault."""
+    if not release.redraws or release.synthetic_rows is None:
+        return None
+    spent = vault.spent
+    return Redraws(
+        number=release.redraws,
+        rows=release.synthetic_rows,
+        seed=seed,
+        model=model,
+        measurements=tuple(vault.measurements),
+        operations=journal.operations(),
+        protection=vault.protection,
+        fitting=fitting,
+        progress=lambda number: steps.of(number, lambda: spent),
+    )
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Progress over all fits of a release: the first, and one for each further set of rows."""
+
+    fits: int
+    report: Callable[[JobProgress], None]
+
+    def of(self, number: int, spent: Callable[[], int]) -> Progress:
+        """The progress reports of a fit, by its number from 0."""
+        return lambda done, total: self.report(
+            JobProgress(number * total + done, self.fits * total, spent())
+        )
 
 
 def _certificate(

@@ -7,7 +7,7 @@ files hold every text as it is.
 import csv
 import io
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -24,6 +24,7 @@ from synth.models.released import ANSWER_COLUMNS, AnswerTable
 from synth.run import FinishedRelease
 from synth.table import Chunk, write_csv, write_parquet
 from synth.table.linking import unlink
+from worker.crash import crash_at
 
 OCTETS = "application/octet-stream"
 JSON = "application/json"
@@ -40,6 +41,8 @@ CSV_ESCAPING = {
 }
 """How a certificate describes the escaping of texts in CSV files."""
 
+File = tuple[Iterable[bytes], str]
+"""The content of a file in pieces, and its media type."""
 _ROWS_AT_ONCE = 2**16
 _PIECE_BYTES = 2**20
 
@@ -53,33 +56,59 @@ class Written:
 
 
 def write_artifacts(
-    storage: Storage, release: FinishedRelease, formats: Iterable[str], *, folder: Path
+    storage: Storage, release: FinishedRelease, formats: Collection[str], *, folder: Path
 ) -> dict[str, Written]:
-    """Store rows, answers and model; returns them by name."""
-    files: dict[str, tuple[Iterable[bytes], str]] = {MODEL: ([release.model.to_bytes()], OCTETS)}
-    tables = {} if release.rows is None else _tables(release.model.schema, release.rows)
-    answers = release.answers
-    for format_ in formats:
-        for name, (schema, rows) in tables.items():
-            files[f"{name}.{format_}"] = (
-                (rows_as_csv(schema, rows), CSV)
-                if format_ == "csv"
-                else (_rows_as_parquet(schema, rows, folder), PARQUET)
-            )
-        if answers is not None:
-            files[f"answers.{format_}"] = (
-                (answers_as_csv(answers), CSV)
-                if format_ == "csv"
-                else (_answers_as_parquet(answers, folder), PARQUET)
-            )
+    """Store rows, answers and model, then each further set of rows; returns them by name."""
+    files: dict[str, File] = {MODEL: ([release.model.to_bytes()], OCTETS)}
+    schema = release.model.schema
+    if release.rows is not None:
+        files |= _rows_as_files(_tables(schema, release.rows), formats, folder)
+    if release.answers is not None:
+        files |= _answers_as_files(release.answers, formats, folder)
+    written = _stored(storage, files)
+    for number, rows in enumerate(release.redraws or (), 1):
+        crash_at("before-draw")
+        tables = _tables(schema, rows, f"synthetic_{number}")
+        written |= _stored(storage, _rows_as_files(tables, formats, folder))
+    return written
+
+
+def _stored(storage: Storage, files: Mapping[str, File]) -> dict[str, Written]:
     return {name: store(storage, pieces, kind) for name, (pieces, kind) in files.items()}
 
 
-def _tables(schema: Schema, rows: Chunk) -> dict[str, tuple[Schema, Chunk]]:
-    """The released rows by file name; two tables if groups and individuals were linked."""
+def _rows_as_files(
+    tables: Mapping[str, tuple[Schema, Chunk]], formats: Collection[str], folder: Path
+) -> dict[str, File]:
+    """The files of tables of rows, written when they are read."""
+    return {
+        f"{name}.{format_}": (rows_as_csv(schema, rows), CSV)
+        if format_ == "csv"
+        else (_rows_as_parquet(schema, rows, folder), PARQUET)
+        for format_ in formats
+        for name, (schema, rows) in tables.items()
+    }
+
+
+def _answers_as_files(
+    answers: AnswerTable, formats: Collection[str], folder: Path
+) -> dict[str, File]:
+    """The files of the answers, written when they are read."""
+    return {
+        f"answers.{format_}": (answers_as_csv(answers), CSV)
+        if format_ == "csv"
+        else (_answers_as_parquet(answers, folder), PARQUET)
+        for format_ in formats
+    }
+
+
+def _tables(
+    schema: Schema, rows: Chunk, name: str = "synthetic"
+) -> dict[str, tuple[Schema, Chunk]]:
+    """Released rows by file name; two tables if groups and individuals were linked."""
     if isinstance(schema, LinkedSchema):
-        return {f"synthetic_{name}": table for name, table in unlink(rows, schema).items()}
-    return {"synthetic": (schema, rows)}
+        return {f"{name}_{level}": table for level, table in unlink(rows, schema).items()}
+    return {name: (schema, rows)}
 
 
 def as_one_table(schema: Schema, rows: Chunk) -> tuple[Schema, Chunk]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scrim.display import note, show_json, show_table
-from scrim.records import Notice, Preview
+from scrim.records import DrawsCost, Notice, Preview
 
 
 def show_preview(found: Preview, *, as_json: bool) -> None:
@@ -33,6 +33,8 @@ def show_preview(found: Preview, *, as_json: bool) -> None:
             ["passed over", "because"],
             ((each.mechanism, each.reason) for each in found.choice.passed_over),
         )
+    if found.draws is not None:
+        show_draws(found.draws)
     if found.curve:
         show_curve(found)
     if found.needed is not None or found.needed_reason is not None:
@@ -78,6 +80,17 @@ def show_curve(found: Preview) -> None:
             )
             for each in found.curve
         ),
+    )
+
+
+def show_draws(cost: DrawsCost) -> None:
+    """Show what further sets of rows add."""
+    memory = (
+        "" if cost.memory_bytes is None else f"{cost.memory_bytes / 2**20:,.0f} MiB of memory, "
+    )
+    note(
+        f"{cost.sets} further sets of rows: {cost.fits} models are fitted, which takes about {cost.fits} times "
+        f"as long; {memory}{cost.storage_bytes / 2**20:,.1f} MiB of storage."
     )
 
 

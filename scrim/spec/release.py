@@ -13,6 +13,7 @@ from scrim.spec.workload import Workload
 
 MAX_ROWS = 100_000_000
 DEFAULT_ROWS = 10_000
+MAX_DRAWS = 20
 
 
 ColumnNames = Annotated[
@@ -53,6 +54,11 @@ class Outputs(Spec):
     )
     """Columns to release in addition to those that the workload asks about. Their one-way marginals are
     measured. A release contains no other columns."""
+    # Left out of stored requests without it, as `columns` is.
+    draws: Annotated[int, Field(ge=1, le=MAX_DRAWS, exclude_if=lambda draws: draws == 1)] = 1
+    """If more than one, the number of further sets of rows (`synthetic_1.csv`, `synthetic_2.csv`, ...). Each
+    is drawn from a model of its own, fitted to simulated measurements, so that their differences show the
+    error caused by the privacy noise. They cost no budget; each takes about as long as the release itself."""
 
     @model_validator(mode="after")
     def _formats_once(self) -> Self:
@@ -96,11 +102,21 @@ class AskedRelease(Spec):
                 raise ValueError(
                     f"{self.mechanism.name} releases no rows to certify; leave outputs.certify out"
                 )
+            if self.outputs.draws > 1:
+                raise ValueError(
+                    f"{self.mechanism.name} releases no rows to draw again; leave outputs.draws out. Its "
+                    "answers have exact standard errors"
+                )
             if not self.outputs.answers:
                 raise ValueError(
                     f"{self.mechanism.name} releases answers only; set outputs.answers"
                 )
         return self
+
+    @property
+    def redraws(self) -> int:
+        """The number of sets of rows beside `synthetic.csv`."""
+        return self.outputs.draws if self.outputs.draws > 1 else 0
 
     @property
     def synthetic_rows(self) -> int | None:

@@ -1,10 +1,13 @@
 """Describe specifications in words."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scrim.spec.descriptions import describe_item
 
+_DRAWN = re.compile(r"synthetic_(?P<number>\d+)(?P<table>|_groups|_individuals)")
+"""The name of a further set of rows."""
 _TITLE_SETS = 2
 _SHOWN_VALUES = 12
 _FILES = {
@@ -50,4 +53,8 @@ def describe_column(column: Mapping[str, Any]) -> str:
 
 def describe_file(name: str) -> str:
     """What a released file is."""
-    return _FILES.get(name.partition(".")[0], "")
+    stem = name.partition(".")[0]
+    drawn = _DRAWN.fullmatch(stem)
+    if drawn is None:
+        return _FILES.get(stem, "")
+    return f"{_FILES['synthetic' + drawn['table']]}, set {drawn['number']} for standard errors"

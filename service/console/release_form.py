@@ -133,7 +133,7 @@ def _outputs_of(form: Form, entry: CatalogueEntry) -> dict[str, Any]:
     }
     if not entry.releases_rows:
         return outputs
-    outputs |= given(rows=number(form.text("rows")))
+    outputs |= given(rows=number(form.text("rows")), draws=number(form.text("draws")))
     if form.has("certify"):
         outputs["certify"] = given(
             share=number(form.text("share")), confidence=number(form.text("confidence"))

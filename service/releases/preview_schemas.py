@@ -118,6 +118,19 @@ class NeededView(View):
     """What it converts to at the population's delta."""
 
 
+class DrawsView(View):
+    """What `outputs.draws` adds to a release. It adds nothing to its cost in budget."""
+
+    sets: int
+    """The number of sets of rows in addition to `synthetic.csv`."""
+    fits: int
+    """The number of models that are fitted: the release takes about as many times as long as without them."""
+    memory_bytes: int | None
+    """The memory that they add, already part of the preview's `memory_bytes`; null if it is not known."""
+    storage_bytes: int
+    """The approximate size of all their files."""
+
+
 class PreviewView(View):
     """The cost and the expected accuracy of a release. Neither data nor budget was used."""
 
@@ -144,6 +157,8 @@ class PreviewView(View):
     in addition to an idle worker's; null if it is not known in advance."""
     processor_seconds: float | None
     """About how long a worker would compute, on one processor; null if it is not known in advance."""
+    draws: DrawsView | None
+    """What further sets of rows add; null if `outputs.draws` asks for none."""
     expected: ExpectedView
     """The expected errors of what is delivered."""
     items: list[ItemForecastView]
@@ -186,6 +201,7 @@ class PreviewView(View):
             operations=forecast.operations,
             memory_bytes=resolved.plan.peak_bytes,
             processor_seconds=resolved.plan.seconds,
+            draws=resolved.plan.redraws and DrawsView(**vars(resolved.plan.redraws)),
             expected=ExpectedView.of(forecast.expected, rows),
             items=[
                 ItemForecastView(

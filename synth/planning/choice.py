@@ -107,7 +107,12 @@ def _refuse_known(candidate: Candidate, asked: AskedRelease) -> None:
     if candidate.refusal is not None:
         raise SpecError(candidate.refusal)
     outputs = asked.outputs
-    wants_rows = outputs.rows is not None or outputs.certify is not None or not outputs.answers
+    wants_rows = (
+        outputs.rows is not None
+        or outputs.certify is not None
+        or outputs.draws > 1
+        or not outputs.answers
+    )
     if wants_rows and not candidate.mechanism.releases_rows:
         raise SpecError("it releases answers only, but rows are requested")
 
@@ -141,6 +146,12 @@ def _refuse_too_large(planned: ReleasePlan, memory_bytes: int | None) -> None:
     if memory_bytes is None:
         return
     has = f"workers have {memory_bytes / 2**20:,.0f} MiB for a job"
+    peak = planned.peak_bytes
+    if planned.redraws is not None and peak is not None and peak > memory_bytes:
+        raise SpecError(
+            f"the further sets of rows need about {peak / 2**20:,.0f} MiB, because the first model and its "
+            f"rows stay in memory, but {has}; leave outputs.draws out, or ask for fewer rows"
+        )
     if planned.output_bytes > memory_bytes:
         raise SpecError(
             f"drawing and writing the outputs needs about {planned.output_bytes / 2**20:,.0f} MiB, but "

@@ -8,7 +8,8 @@ reduced and LOANS at epsilon 0.1, 1 and 10. On these and ACS Pennsylvania foreca
 
 from collections.abc import Sequence
 
-from scrim.spec.mechanism import MechanismSpec, NetworkSpec, OneShotMixtureSpec
+from scrim.spec.mechanism import NetworkSpec, OneShotMixtureSpec
+from scrim.spec.release import ReleaseSpec
 from scrim.spec.workload import Block
 from synth.planning.memory import network_weights
 from synth.planning.mixture import members_of
@@ -27,9 +28,10 @@ SECONDS_AROUND, SECONDS_PER_CELL = 0.3, 1.2e-5
 
 
 def expected_seconds(
-    mechanism: MechanismSpec, measured: Sequence[Block], spending: Plan, setting: Setting
+    release: ReleaseSpec, measured: Sequence[Block], spending: Plan, setting: Setting
 ) -> float | None:
-    """The expected processor seconds of a release; None if they are not known."""
+    """The expected processor seconds of a release with all its sets of rows; None if they are not known."""
+    mechanism = release.mechanism
     if not isinstance(mechanism, OneShotMixtureSpec) or not isinstance(spending, OneShot):
         return None
     sizes = [block.size(setting.schema) for block in measured]
@@ -42,7 +44,7 @@ def expected_seconds(
     step = SECONDS_OF_STEP + SECONDS_PER_BLOCK * len(sizes) + mechanism.components * per_product
     asked = sum(block.size(setting.schema) for block in setting.asked)
     fits = members_of(mechanism, sum(sizes)) * steps * step
-    return fits + SECONDS_AROUND + SECONDS_PER_CELL * asked
+    return (1 + release.redraws) * (fits + SECONDS_AROUND + SECONDS_PER_CELL * asked)
 
 
 def _excess(measured: Sequence[Block], spending: OneShot, setting: Setting) -> float:

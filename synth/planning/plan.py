@@ -33,6 +33,7 @@ from synth.planning.duration import expected_seconds
 from synth.planning.memory import ANSWER_BYTES, drawn_bytes, queries_of
 from synth.planning.pace import columns_of
 from synth.planning.planner import planner_of
+from synth.planning.redraws import RedrawCost, redraw_cost, refuse_redraws
 from synth.planning.spending import ROW_COUNT_SHARE, Plan, Setting
 
 
@@ -115,11 +116,20 @@ class ReleasePlan:
     """Estimated memory for drawing the rows, answering, and writing both to files."""
     seconds: float | None
     """Expected processor seconds of the fit, the rows and the answers; None if they are not known."""
+    redraws: RedrawCost | None
+    """What further sets of rows cost, if they are requested."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that stays in use while further sets of rows are computed."""
+        return 0 if self.redraws is None else self.redraws.memory_bytes or 0
 
     @property
     def peak_bytes(self) -> int | None:
-        """The larger of the two: the fit's memory is freed before rows are drawn."""
-        return None if self.memory_bytes is None else max(self.memory_bytes, self.output_bytes)
+        """The larger of fit and outputs: the fit's memory is freed before rows are drawn."""
+        if self.memory_bytes is None:
+            return None
+        return max(self.memory_bytes, self.output_bytes) + self.held_bytes
 
 
 def plan(
@@ -168,6 +178,9 @@ def plan(
     _refuse_empty_screen(release, schema, public, asked)
     released = set(schema.names)
     spending = planner.plan(mechanism, measured, setting)
+    refuse_redraws(release, spending)
+    memory_bytes = planner.memory_bytes(mechanism, measured, setting)
+    output_bytes = _output_bytes(release, schema, asked)
     return ReleasePlan(
         schema=schema,
         left_out=[name for name in declared.names if name not in released],
@@ -177,9 +190,10 @@ def plan(
         measured=measured,
         spending=spending,
         certification=plan_certification(split.certify, asked, schema) if split.certify else None,
-        memory_bytes=planner.memory_bytes(mechanism, measured, setting),
-        output_bytes=_output_bytes(release, schema, asked),
-        seconds=expected_seconds(mechanism, measured, spending, setting),
+        memory_bytes=memory_bytes,
+        output_bytes=output_bytes,
+        redraws=redraw_cost(release, schema, fit_bytes=memory_bytes, output_bytes=output_bytes),
+        seconds=expected_seconds(release, measured, spending, setting),
     )
 
 

@@ -127,7 +127,7 @@ MUTANTS = (
     ),
     Mutant(
         "groups: their number is taken for public",
-        "synth/run.py",
+        "synth/fitting.py",
         "counted = door.measure(groups, budget=budget)",
         "counted = door.measure(groups, budget=10**18)",
         (
@@ -144,9 +144,8 @@ MUTANTS = (
     Mutant(
         "progress tells how long the search for a best mixture takes",
         "synth/run.py",
-        "budget=planned.split.screen,\n            check=check,",
-        "budget=planned.split.screen,\n"
-        "            check=lambda: progress(JobProgress(0, 1, door.spent)),",
+        "budget=fitting.planned.split.screen,\n            check=check,",
+        "budget=fitting.planned.split.screen,\n            check=lambda: progress(0, 1),",
         tuple(f"{EMPTY}[{name}_pub, screened]" for name in ("pmw", "pep", "gem")),
     ),
 )

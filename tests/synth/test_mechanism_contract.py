@@ -7,7 +7,7 @@ Every test draws fresh noise. Most hold for any noise. Those that do not say how
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from synth.journal import JournalMismatch, MemoryJournal, Operation
 from synth.privacy.accountant import BudgetExceeded
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_workload
-from synth.run import FinishedRelease, run
+from synth.run import FinishedRelease, JobProgress, run
 from synth.table import Chunk, Table
 from synth.table.linking import starts_of_groups
 from tests.support import (
@@ -313,6 +313,41 @@ def test_the_certified_error_covers_the_true_one(name: str) -> None:
         error = np.abs(queries.count(Table(table.schema, [done.rows])) / 100 - true).max()
         covered += error <= done.certificate["certified_max_error"]["alpha"]
     assert covered >= 190
+
+
+def test_further_sets_of_rows_need_no_private_rows(
+    mechanism: dict[str, Any], finished: Finished
+) -> None:
+    """From the journal alone, which stays as it is; the first set is that of a release without others."""
+    if finished.release.rows is None or not finished.release.measurements:
+        pytest.skip("there is no noise of measured counts, or there are no rows")
+    spec = ask(mechanism, outputs={"rows": 50, "draws": 2})
+    journal, nothing = finished.journal(), Table(finished.table.schema, [])
+    reports: list[JobProgress] = []
+    done = carry_out(spec, nothing, journal, progress=reports.append)
+    assert done.rows is not None and done.redraws is not None
+    assert same_rows(done.rows, finished.release.rows)
+    sets = list(done.redraws)
+    assert len(sets) == len(done.redraws) == 2
+    for rows in sets:
+        check_valid(replace(done, rows=rows), spec, nothing.schema)
+    again = list(done.redraws)
+    assert all(same_rows(*each) for each in zip(sets, again, strict=True))
+    assert not same_rows(sets[0], done.rows) and not same_rows(*sets)
+    assert journal.operations() == finished.operations
+    assert {report.spent for report in reports[-2:]} == {done.certificate["rho_units"]}
+    assert reports[-1].done == reports[-1].total
+
+
+def same_rows(first: Chunk, second: Chunk) -> bool:
+    return all(np.array_equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("name", ["dual_query", "fem", "query_gan"])
+def test_games_refuse_further_sets_of_rows(name: str) -> None:
+    spec = ask(CONTRACT[name], outputs={"rows": 50, "draws": 2})
+    with pytest.raises(SpecError, match=r"measures no counts.*leave outputs\.draws out"):
+        carry_out(spec, Forbidden(SCHEMA, []))
 
 
 class Forbidden(Table):
