@@ -345,7 +345,7 @@ def _file_of(release: Release, table: str | None, draw: int | None) -> str:
     for name in (f"{stem}.parquet", f"{stem}.csv"):
         if name in names:
             return name
-    if "synthetic_groups.parquet" in names or "synthetic_groups.csv" in names:
+    if table is None and names & {"synthetic_groups.parquet", "synthetic_groups.csv"}:
         raise UnusableInput("this release has two tables: give table='groups' or 'individuals'")
     raise UnusableInput(f"release {release.id} has no file {stem}.parquet or {stem}.csv")
 

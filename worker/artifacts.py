@@ -67,9 +67,9 @@ def write_artifacts(
         files |= _answers_as_files(release.answers, formats, folder)
     written = _stored(storage, files)
     for number, rows in enumerate(release.redraws or (), 1):
-        crash_at("before-draw")
         tables = _tables(schema, rows, f"synthetic_{number}")
         written |= _stored(storage, _rows_as_files(tables, formats, folder))
+        crash_at("after-draw")
     return written
 
 

@@ -17,7 +17,7 @@ Label = Literal[
     "during-linking",
     "before-settle",
     "before-artifacts",
-    "before-draw",
+    "after-draw",
     "after-artifacts-before-finish",
 ]
 

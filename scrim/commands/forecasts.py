@@ -89,8 +89,8 @@ def show_draws(cost: DrawsCost) -> None:
         "" if cost.memory_bytes is None else f"{cost.memory_bytes / 2**20:,.0f} MiB of memory, "
     )
     note(
-        f"{cost.sets} further sets of rows: {cost.fits} models are fitted, which takes about {cost.fits} times "
-        f"as long; {memory}{cost.storage_bytes / 2**20:,.1f} MiB of storage."
+        f"{cost.sets} further sets of rows: {cost.fits} models are fitted, which takes about {cost.fits} "
+        f"times as long; {memory}{cost.storage_bytes / 2**20:,.1f} MiB of storage."
     )
 
 

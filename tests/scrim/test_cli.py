@@ -333,6 +333,12 @@ class TestReleases:
         assert "mind the [gap]" in err
         assert json.loads(run("release", "preview", spec, "--json")[1])["queries"] == 2
 
+    def test_a_preview_says_what_draws_add(self, play: Play, spec: Path) -> None:
+        cost = {"sets": 2, "fits": 3, "memory_bytes": 2**21, "storage_bytes": 2**20}
+        play(answer(PREVIEW | {"draws": cost}))
+        _, _, err = run("release", "preview", spec)
+        assert "3 models are fitted" in err and "2 MiB of memory, 1.0 MiB of storage" in err
+
     def test_budgets_are_compared(self, play: Play, spec: Path) -> None:
         curve = [{"epsilon": 0.5, "rho": 0.0125, "expected": EXPECTED}]
         found = PREVIEW | {"curve": curve, "needed": {"epsilon": 0.75, "rho": 0.02}}

@@ -205,6 +205,24 @@ class TestOut:
         with pytest.raises(UnusableInput, match="table='groups' or 'individuals'"):
             script_with(*files).client().releases.to_polars("r1")
 
+    def test_further_sets_of_rows(self) -> None:
+        content = b"".join(rows_as_csv(Schema.model_validate(DECLARED), rows()))
+        second = script_with(("synthetic_2.csv", content), ("synthetic.csv", b"")).client()
+        assert second.releases.to_polars("r1", draw=2, schema=DECLARED).height == 4
+        with pytest.raises(
+            UnusableInput, match=r"no file synthetic_3\.parquet or synthetic_3\.csv"
+        ):
+            script_with(("synthetic.csv", b"")).client().releases.to_polars("r1", draw=3)
+
+    def test_a_set_of_linked_rows(self) -> None:
+        (_, groups), (_, individuals) = released_homes("parquet")
+        files = (
+            ("synthetic_2_individuals.parquet", individuals),
+            ("synthetic_2_groups.parquet", groups),
+        )
+        found = script_with(*files).client().releases.to_polars("r1", table="individuals", draw=2)
+        assert found.height == 3
+
     def test_a_release_without_rows_says_so(self) -> None:
         with pytest.raises(UnusableInput, match=r"no file synthetic\.parquet"):
             script_with(("answers.csv", b"")).client().releases.to_pandas("r1")

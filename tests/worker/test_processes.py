@@ -43,7 +43,7 @@ WORKER = (
     "import worker.ingest, worker.models, worker.turns, worker.__main__ as main; main.main()",
 )
 LABELS = (
-    "during-ingest,before-claim,before-commit,after-commit,before-artifacts,"
+    "during-ingest,before-claim,before-commit,after-commit,before-artifacts,after-draw,"
     "after-artifacts-before-finish"
 )
 LINKING = "during-linking"
@@ -149,7 +149,7 @@ def test_killed_at_every_point(live: Live) -> None:
     population = stack.population()
     dataset = stack.uploaded(population)
     live.await_ready(dataset)
-    release = stack.submit(dataset, outputs={"rows": 60, "certify": {}})
+    release = stack.submit(dataset, outputs={"rows": 60, "certify": {}, "draws": 2})
     shown = live.await_end(release)
     assert shown["state"] == "succeeded", shown
     assert all(each.exists() for each in marks(stack.folder))
@@ -162,11 +162,12 @@ def test_killed_at_every_point(live: Live) -> None:
     account = stack.account(population)
     assert (account.spent_units, account.reserved_units) == (spent, 0)
     assert shown["rho_spent"] == spent / 1e12
-    # Four of the six deaths held a lease of the release, and then it was finished; on a busy
+    # Five of the seven deaths held a lease of the release, and then it was finished; on a busy
     # machine a lease may be lost besides.
     assert stack.reservation(release).lease_epoch >= len(LABELS.split(",")) - 1
-    lines = stack.artifact(release, "synthetic.csv").decode().splitlines()
-    assert len(list(csv.reader(lines))) == 61
+    for name in ("synthetic.csv", "synthetic_1.csv", "synthetic_2.csv"):
+        lines = stack.artifact(release, name).decode().splitlines()
+        assert len(list(csv.reader(lines))) == 61
     check_that_one_ingest_is_left(stack, dataset)
 
 

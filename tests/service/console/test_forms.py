@@ -15,7 +15,7 @@ from scrim.spec.workload import WorkloadItem
 from service.console import release_form, schema_form
 from service.console.fields import fields_of, filled, shown, values_of
 from service.console.forms import Form, number, parsed_json, repeat_key
-from service.console.labels import describe_column, describe_workload
+from service.console.labels import describe_column, describe_file, describe_workload
 from service.console.pages import amount, epsilon, fixed, size
 from service.data.errors import IdempotencyKeyReused, Invalid, ProblemDocument
 
@@ -196,6 +196,12 @@ class TestReleases:
         body = release_form.body_of(Form([*form.pairs(), *pairs]))
         assert release_form.RELEASE.validate_python(body).outputs.rows is None
 
+    def test_draws_are_for_mechanisms_with_rows(self) -> None:
+        form = Form([*release_form.new_form("d").pairs(), ("draws", "5")])
+        assert release_form.RELEASE.validate_python(release_form.body_of(form)).outputs.draws == 5
+        answers_only = Form([*form.pairs(), ("mechanism", "gaussian")])
+        assert "draws" not in release_form.body_of(answers_only)["outputs"]
+
     def test_items_come_and_go(self) -> None:
         form = Form([("w0.type", "marginals"), ("w0.k", "3"), ("budget", "1")])
         more = release_form.changed(form, "add")
@@ -289,6 +295,18 @@ class TestWords:
             "x": {"y": 1},
         }
         assert describe_settings(given_settings) == "rounds 3, no average, hidden 1, 2, x (y 1)"
+
+    @pytest.mark.parametrize(
+        ("name", "words"),
+        [
+            ("synthetic.csv", "Synthetic rows"),
+            ("synthetic_12.parquet", "Synthetic rows, set 12 for standard errors"),
+            ("synthetic_1_groups.csv", "Synthetic groups, set 1 for standard errors"),
+            ("synthetic_individuals.csv", "Synthetic individuals"),
+        ],
+    )
+    def test_files(self, name: str, words: str) -> None:
+        assert describe_file(name) == words
 
     def test_columns(self) -> None:
         assert describe_column({"type": "identifier"}) == "never released"
