@@ -37,7 +37,7 @@ SQUEEZES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-bench setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-speed bench-console bench-products bench-all bench-games bench-mixed bench-households bench-judge bench-gaussian bench-quality bench-forecasts bench-certified revision dist clean
+.PHONY: help setup setup-bench setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-speed bench-console bench-products bench-all bench-games bench-mixed bench-households bench-judge bench-gaussian bench-quality bench-forecasts bench-certified bench-draws revision dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -160,6 +160,9 @@ bench-quality: setup ## how often error bars cover the truth (SETS, EPSILONS, RU
 
 bench-certified: setup ## how often the certified total variation covers the truth, for every mechanism
 	$(BIN)/python -m benchmarks.certified $(RUNS)
+
+bench-draws: setup ## how often intervals from several draws cover a regression coefficient (SETS, EPSILONS, RUNS)
+	$(BIN)/python -m benchmarks.draws $(GRID)
 
 revision: setup ## start a migration: make revision NAME=what_changes
 	$(BIN)/alembic revision --rev-id $$(printf '%04d' $$(($$(ls migrations/versions/*.py | wc -l) + 1))) -m "$(NAME)"

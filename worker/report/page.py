@@ -28,6 +28,7 @@ from worker.report.columns import (
     dependences,
     distributions,
 )
+from worker.report.fitness import fitness, relation_map
 from worker.report.guarantee import WRONG, right_at_most
 from worker.report.residuals import EDGES, Residuals, columns_of, measured_pairs, residuals
 
@@ -83,6 +84,7 @@ def render(release: FinishedRelease, about: About) -> bytes:
             operations=_operations(release.certificate["operations"]),
             account=_account(about, spent),
             shown=_shown_rows(release),
+            fitness=fitness(release),
             answers=_answers(release),
             fit=_fit(release),
             caveats=_caveats(release),
@@ -108,6 +110,7 @@ def _environment() -> Environment:
         percent=texts.percent,
         percent_at_most=texts.percent_at_most,
         power=texts.power,
+        relation_map=relation_map,
         rho_left=texts.rho_left,
         rho_spent=texts.rho_spent,
         rounded_up=texts.rounded_up,

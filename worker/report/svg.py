@@ -5,8 +5,10 @@ charts follow light, dark and print.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Literal
 
 from markupsafe import Markup, escape
 
@@ -111,6 +113,18 @@ def histogram(
     return _chart((WIDTH, floor + 18), title, marks)
 
 
+@dataclass(frozen=True)
+class Pair:
+    """A pair of names in a map: how dark its square is, how large, and what is written in it."""
+
+    first: int
+    second: int
+    shade: int
+    """From 0 to SHADES."""
+    size: Literal["full", "small", "none"]
+    text: str
+
+
 def heat_map(
     names: Sequence[str],
     strengths: Sequence[tuple[int, int, float]],
@@ -118,43 +132,65 @@ def heat_map(
     *,
     title: str,
 ) -> Markup:
-    """Pairs of names below the diagonal; those that are not `whole` have a smaller square."""
+    """Strengths from 0 to 1; pairs that are not `whole` have a smaller square."""
+    pairs = [
+        Pair(
+            first,
+            second,
+            round(strength * SHADES),
+            "full" if (first, second) in whole else "small",
+            f"{strength:.2f}",
+        )
+        for first, second, strength in strengths
+    ]
+    return pair_map(names, pairs, title=title)
+
+
+def pair_map(names: Sequence[str], pairs: Sequence[Pair], *, title: str) -> Markup:
+    """Pairs of names below the diagonal, as squares; if there are few, with their texts."""
     number = len(names)
     cell = 38 if number <= FEW else 22 if number <= 24 else 13
     letters = LETTERS if number <= 24 else SMALL_LETTERS
     margin = letters * 0.62 * NAME_CHARACTERS + 8
     shades: list[list[str]] = [[] for _ in range(SHADES + 1)]
     values = []
-    for first, second, strength in strengths:
-        is_whole = (first, second) in whole
-        level = min(SHADES, round(strength * SHADES))
-        if number <= FEW and not is_whole:
-            level = min(level, SHADES // 2)  # its number extends beyond the square
-        gap = 1 if is_whole else math.ceil(cell / 3.5)
-        x, y, side = margin + first * cell + gap, (second - 1) * cell + gap, cell - 2 * gap
-        shades[level].append(f"M{_number(x)} {y}h{side}v{side}h-{side}z")
+    for pair in pairs:
+        level = min(SHADES, pair.shade)
+        if number <= FEW and pair.size != "full":
+            level = min(level, SHADES // 2)  # its text extends beyond the square
+        gap = 1 if pair.size == "full" else math.ceil(cell / 3.5)
+        x, y = margin + pair.first * cell + gap, (pair.second - 1) * cell + gap
+        side = cell - 2 * gap
+        if pair.size != "none":
+            shades[level].append(f"M{_number(x)} {y}h{side}v{side}h-{side}z")
         if number <= FEW:
-            middle, base = margin + (first + 0.5) * cell, (second - 0.5) * cell + 4
+            middle, base = margin + (pair.first + 0.5) * cell, (pair.second - 0.5) * cell + 4
             look = "c d" if level > SHADES / 2 else "c"
-            values.append(element("text", f"{strength:.2f}", x=middle, y=base, class_=look))
+            values.append(element("text", pair.text, x=middle, y=base, class_=look))
     marks = [
         element("path", d="".join(paths), class_=f"s{level}")
         for level, paths in enumerate(shades)
         if paths
     ]
+    marks += _names_of(names, cell=cell, letters=letters, margin=margin)
     floor = (number - 1) * cell
+    width, height = margin + floor + 2, floor + margin
+    size = {} if letters == LETTERS else {"class_": "small"}
+    return _chart((width, height), title, [*marks, *values], width=width, **size)
+
+
+def _names_of(names: Sequence[str], *, cell: int, letters: int, margin: float) -> Iterator[Markup]:
+    """The names of a map's rows, at the left, and of its columns, below."""
+    floor = (len(names) - 1) * cell
     for position, name in enumerate(names):
         label = shortened(name, NAME_CHARACTERS)
         if position > 0:
             base = (position - 0.5) * cell + letters * 0.35
-            marks.append(element("text", label, x=margin - 6, y=base, class_="e"))
-        if position < number - 1:
+            yield element("text", label, x=margin - 6, y=base, class_="e")
+        if position < len(names) - 1:
             base = margin + (position + 0.5) * cell + letters * 0.35
             turned = f"translate({_number(base)} {_number(floor + 6)}) rotate(-90)"
-            marks.append(element("text", label, transform=turned, class_="e"))
-    width, height = margin + floor + 2, floor + margin
-    size = {} if letters == LETTERS else {"class_": "small"}
-    return _chart((width, height), title, [*marks, *values], width=width, **size)
+            yield element("text", label, transform=turned, class_="e")
 
 
 def residual_plot(shares: Sequence[float], edges: Sequence[float], *, title: str) -> Markup:

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.random
 SIZES = {"a": 2, "b": 3, "c": 4}
 SCHEMA = coded_schema(SIZES)
 ALWAYS = ["released", "protected", "guarantee", "budget", "fit", "accuracy", "caution", "cite"]
-OF_ROWS = ["columns", "dependence"]
+OF_ROWS = ["columns", "dependence", "fitness"]
 KINDS: dict[str, dict[str, Any]] = {
     "histogram": {"name": "mwem", "rounds": 2},
     "histogram, single queries": {"name": "pep", "select": "queries", "rounds": 2},
