@@ -87,9 +87,10 @@ class Fitness:
         """How many relations have each basis."""
         return Counter(relation.basis for relation in self.relations)
 
-    def worst(self, number: int) -> list[Relation]:
-        """The relations with the largest expected errors."""
-        return sorted(self.relations, key=lambda relation: -relation.error)[:number]
+    def worst_measured(self, number: int) -> list[Relation]:
+        """The measured relations with the largest expected errors."""
+        measured = [relation for relation in self.relations if relation.basis == "measured"]
+        return sorted(measured, key=lambda relation: -relation.error)[:number]
 
 
 def fitness(release: FinishedRelease) -> Fitness | None:
