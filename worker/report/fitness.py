@@ -32,7 +32,7 @@ MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 """The mean of |x| for standard normal x."""
 BELOW = 2.0
 """A count of fewer standard errors than this may be only noise."""
-NAMED = 12
+MAX_NAMES = 12
 """The largest number of categories of a column that are listed by name."""
 
 DARKEST = 0.3
@@ -196,7 +196,7 @@ def _categories(model: ReleasedModel, bars: ErrorBars, codes: Codes) -> Iterator
         below = np.flatnonzero(counts < BELOW * errors)
         if len(below):
             labels = code_labels(model.schema, name)
-            named = [labels[code] for code in below[:NAMED]]
+            named = [labels[code] for code in below[:MAX_NAMES]]
             yield NoisyCategories(name, len(below), block.size, named)
 
 
