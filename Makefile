@@ -155,8 +155,9 @@ bench-forecasts: setup ## forecast errors beside measured ones (SETS, EPSILONS, 
 bench-gaussian: setup ## root mean square errors of gaussian on ADULT, forecast and measured; takes minutes
 	$(BIN)/python -m benchmarks.gaussian $(RUNS)
 
-bench-quality: setup ## how often error bars cover the truth (SETS, EPSILONS, RUNS), tuned and held-out tables; takes an hour
+bench-quality: setup ## how often error bars cover the truth (SETS, EPSILONS, RUNS), and forecasts; takes an hour
 	$(BIN)/python -m benchmarks.quality.error_bars $(GRID)
+	$(BIN)/python -m benchmarks.quality.forecasts report
 
 bench-certified: setup ## how often the certified total variation covers the truth, for every mechanism
 	$(BIN)/python -m benchmarks.certified $(RUNS)

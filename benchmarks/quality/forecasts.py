@@ -39,6 +39,7 @@ and the measured error is at most that many times the smaller; the range is the 
 Tuning tables (ADULT, LOANS, ACS of Ohio, Pennsylvania and New York) are forecast by constants that were
 fitted to the other two. Generated tables and judging tables were never fitted. `gaussian` has no fitted
 constants. The other mechanisms are taken from docs/results/products.jsonl, some of it older code."""
+LINE = ("release", "epsilon", "variation", "forecast", "max error", "forecast")
 FIELDS = ("mean_total_variation", "max_error")
 """The mean absolute error is the mean total variation on another scale, so their ratios are the same."""
 
@@ -100,6 +101,9 @@ def main() -> None:
     report = write_report(found)
     OUTPUT.write_text(report)
     print(report)
+    for kind in (LEFT_OUT, GENERATED, JUDGED):
+        lines = sorted(_line(each) for each in found if each.kind == kind)
+        print(f"## Every release: {kind}\n\n{markdown_table(LINE, lines)}\n")
 
 
 def compare(tuning: Sequence[Measured]) -> list[Compared]:
@@ -189,20 +193,16 @@ def _shares(field: str, found: Sequence[Compared]) -> list[str]:
 def _furthest(found: Sequence[Compared], most: int = 20) -> str:
     """The releases whose mean total variation was forecast worst."""
     ordered = sorted(found, key=lambda each: -abs(math.log(each.ratio(FIELDS[0]))))
-    rows = [
-        [
-            f"{each.release.table}, {each.release.mechanism}",
-            each.release.epsilon,
-            *(
-                float(getattr(errors, field))
-                for field in FIELDS
-                for errors in (each.release.errors, each.forecast)
-            ),
-        ]
-        for each in ordered[:most]
+    return markdown_table(LINE, [_line(each) for each in ordered[:most]])
+
+
+def _line(found: Compared) -> list[str | float]:
+    """A release with its errors, each beside its forecast."""
+    release = found.release
+    errors = [
+        float(getattr(each, field)) for field in FIELDS for each in (release.errors, found.forecast)
     ]
-    header = ["release", "epsilon", "variation", "forecast", "max error", "forecast"]
-    return markdown_table(header, rows)
+    return [f"{release.table}, {release.mechanism}", release.epsilon, *errors]
 
 
 def _in_code(constants: Constants) -> str:
