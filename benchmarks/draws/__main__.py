@@ -31,6 +31,7 @@ HEADER = [
     "pairs measured",
     "U + D",
     "worst",
+    "where measured",
     "table: D",
     "worst",
     "U + B",
@@ -62,12 +63,14 @@ def coverage(found: Sequence[Simulated], rule: Rule, *, of_table: bool = False) 
 def line_of(title: str, found: Sequence[Simulated]) -> list[object]:
     """The columns of a line; coverage is the mean over all coefficients, or the worst one's."""
     stated, table = coverage(found, combined), coverage(found, of_the_table, of_table=True)
+    measured = [each for each in found if each.all_pairs]
     others = [coverage(found, rule).mean() for rule in (without_bias, from_one_model, naive)]
     return [
         title,
         len(found),
         f"{np.mean([each.all_pairs for each in found]):.2f}",
         *(f"{share:.3f}" for share in (stated.mean(), stated.min())),
+        f"{coverage(measured, combined).mean():.3f}" if measured else "-",
         *(f"{share:.3f}" for share in (table.mean(), table.min())),
         *(f"{share:.3f}" for share in others),
         f"{np.median([_width(each.drawn) for each in found]):.2f}",
