@@ -60,9 +60,11 @@ def count_rows(server: PostgresServer) -> int:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether the process has ended, even if it is a zombie."""
+    """Whether the process has ended with all its threads, even if it is a zombie."""
     try:
-        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+        process = psutil.Process(pid)
+        # Its parent does not see the end of a process before that of its last thread.
+        return bool(process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1)
     except psutil.NoSuchProcess:
         return True
 
