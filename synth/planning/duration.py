@@ -17,7 +17,7 @@ from synth.planning.one_shot import steps_for
 from synth.planning.scale import gaussian_scale
 from synth.planning.spending import OneShot, Plan, Setting
 
-DEPENDENCE = 0.008
+SQUARED_DEPENDENCE = 0.008
 """The sum of the squared differences between a table of shares and that of independent columns."""
 SECONDS_OF_STEP, SECONDS_PER_BLOCK = 1.1e-3, 1.8e-5
 """Of one step of a fit, and of each measured block in it."""
@@ -54,4 +54,4 @@ def _excess(measured: Sequence[Block], spending: OneShot, setting: Setting) -> f
         l2_squared = block.sensitivity(setting.schema, setting.protection).l2_squared
         if len(block.attributes) > 1 and l2_squared:
             apart += (setting.expected_rows / gaussian_scale(l2_squared, units)) ** 2
-    return DEPENDENCE * apart
+    return SQUARED_DEPENDENCE * apart

@@ -233,11 +233,11 @@ def _of_columns(planned: ReleasePlan) -> Iterator[Warning]:
 
 def _of_tables(planned: ReleasePlan) -> Iterator[Warning]:
     """Warn about marginals that are not answered, because they are too large."""
-    if planned.too_large:
+    if planned.asked.left_out:
         yield warn(
             "tables-too-large",
             f"Marginals with more than {MAX_TABLE_CELLS:,} cells are left out: "
-            f"{_in_words(planned.too_large)}; declare wider bins to include them.",
+            f"{_in_words(planned.asked.left_out)}; declare wider bins to include them.",
         )
 
 

@@ -20,7 +20,6 @@ from scrim.spec.workload import (
     Block,
     Blocks,
     MarginalBlock,
-    Marginals,
     PartBlock,
     WorkloadItem,
 )
@@ -101,8 +100,6 @@ class ReleasePlan:
     """The schema of the released columns."""
     left_out: list[str]
     """The declared columns that are not released."""
-    too_large: list[tuple[str, ...]]
-    """The marginals that "all marginals" leave out, because no mechanism can answer so many cells."""
     split: Split
     asked: Blocks
     measured: list[Block]
@@ -184,7 +181,6 @@ def plan(
     return ReleasePlan(
         schema=schema,
         left_out=[name for name in declared.names if name not in released],
-        too_large=_too_large(release, declared),
         split=split,
         asked=asked,
         measured=measured,
@@ -195,11 +191,6 @@ def plan(
         redraws=redraw_cost(release, schema, fit_bytes=memory_bytes, output_bytes=output_bytes),
         seconds=expected_seconds(release, measured, spending, setting),
     )
-
-
-def _too_large(release: ReleaseSpec, declared: Schema) -> list[tuple[str, ...]]:
-    items = [item for item in release.workload if isinstance(item, Marginals)]
-    return list(dict.fromkeys(names for item in items for names in item.left_out(declared)))
 
 
 def _with_promised(measured: Sequence[Block], wanted: Iterable[Block]) -> list[Block]:

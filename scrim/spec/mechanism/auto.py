@@ -19,7 +19,7 @@ class Auto(NamedSpec):
     """Always `auto`."""
     goal: Literal["mean_error", "max_error"] = "mean_error"
     """The error of the answers to minimise, if mechanisms or their settings differ in that."""
-    seconds: Annotated[float, Field(gt=0)] | None = Field(
+    seconds: Annotated[float, Field(gt=0, le=86_400)] | None = Field(
         # Left out of stored requests without it: they and their hashes are older than this field.
         default=None,
         exclude_if=lambda seconds: seconds is None,

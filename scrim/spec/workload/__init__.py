@@ -96,9 +96,11 @@ def columns_named(items: Iterable[WorkloadItem]) -> list[str]:
 def expand(items: Iterable[WorkloadItem], schema: Schema) -> Blocks:
     """The blocks of a workload, each once, in order; raises SpecError if there are too many."""
     expanded: list[list[Block]] = []
+    large: list[tuple[str, ...]] = []
     for item in items:
         expanded.append(item.expand(schema))
+        large += item.left_out(schema) if isinstance(item, Marginals) else []
         refuse_many_blocks(sum(map(len, expanded)))
-    blocks = Blocks(expanded, schema)
+    blocks = Blocks(expanded, schema, left_out=large)
     refuse_many_tables(blocks, schema)
     return blocks

@@ -22,9 +22,16 @@ MAX_TABLES = 100_000
 class Blocks(list[Block]):
     """The blocks of a workload. Values that depend only on them are computed once for all mechanisms."""
 
-    def __init__(self, items: Iterable[list[Block]], schema: Schema) -> None:
-        """List the blocks of all items, each block once."""
+    def __init__(
+        self,
+        items: Iterable[list[Block]],
+        schema: Schema,
+        *,
+        left_out: Iterable[tuple[str, ...]] = (),
+    ) -> None:
+        """List the blocks of all items, each block once; `left_out` are marginals that are too large."""
         self.items = list(items)
+        self.left_out = list(dict.fromkeys(left_out))
         super().__init__(dict.fromkeys(chain.from_iterable(self.items)))
         self._schema = schema
         self._below: dict[int, Below] = {}

@@ -89,19 +89,20 @@ class Marginals(Spec):
         return self
 
     def expand(self, schema: Schema) -> list[Block]:
-        """Each marginal once, its columns in the schema's order, without those that are too large.
-
-        One of them stays if nothing else is left, and so do named ones: plans refuse it by its name.
-        """
-        chosen = [MarginalBlock(names) for names in self._choose(schema)]
-        if self.attributes is not None:
-            return [*chosen]
-        return [block for block in chosen if not is_too_large(block, schema)] or [*chosen[:1]]
+        """Each marginal once, its columns in the schema's order, without those that are too large."""
+        large = set(self.left_out(schema))
+        return [MarginalBlock(names) for names in self._choose(schema) if names not in large]
 
     def left_out(self, schema: Schema) -> list[tuple[str, ...]]:
-        """The marginals that are left out because they are too large."""
-        kept = {block.attributes for block in self.expand(schema)}
-        return [names for names in self._choose(schema) if names not in kept]
+        """The marginals that are left out because they are too large.
+
+        One of them stays if nothing else would be left, and so do named ones: plans refuse it by its name.
+        """
+        if self.k is None or math.prod(sorted(schema.sizes.values())[-self.k :]) <= MAX_TABLE_CELLS:
+            return []
+        chosen = self._choose(schema)
+        large = [names for names in chosen if is_too_large(MarginalBlock(names), schema)]
+        return large if len(large) < len(chosen) else large[1:]
 
     def _choose(self, schema: Schema) -> list[tuple[str, ...]]:
         if self.attributes is not None:

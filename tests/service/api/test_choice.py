@@ -31,7 +31,7 @@ def public_dataset(api: Api) -> str:
 def test_the_catalogue_begins_with_it(api: Api) -> None:
     first = api.role("analyst").get("/v1/mechanisms").json()["items"][0]
     assert first["name"] == "auto" and first["takes_public_data"]
-    assert set(first["parameters"]["properties"]) == {"name", "goal", "measure"}
+    assert set(first["parameters"]["properties"]) == {"name", "goal", "measure", "seconds"}
 
 
 def test_a_preview_explains_what_would_be_chosen(api: Api) -> None:

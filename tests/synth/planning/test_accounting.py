@@ -260,7 +260,7 @@ def test_a_mechanism_is_held_to_its_plan(monkeypatch: pytest.MonkeyPatch) -> Non
     def run_another(job: Any, spec: Any) -> None:
         job.door.measure(job.candidates.blocks[0], budget=job.plan.measure[0] // 2)
 
-    monkeypatch.setattr("synth.run.run_mechanism", run_another)
+    monkeypatch.setattr("synth.fitting.run_mechanism", run_another)
     table = coded_table(coded_schema(SMALL), random_rows(SMALL, 50, seed=1))
     with pytest.raises(NotPlanned):
         run(small_release(), table, protection=REPLACE_ONE, delta=DELTA)

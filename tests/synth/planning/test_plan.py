@@ -344,7 +344,7 @@ def test_all_marginals_leave_out_those_that_are_too_large() -> None:
     wide = coded_schema({"a": 300, "b": 300, "c": 300, "d": 2})
     found = check(release({"name": "gaussian"}, workload=[{"type": "marginals", "k": 3}]), wide)
     assert [block.attributes for block in found.asked] == [tuple("abd"), tuple("acd"), tuple("bcd")]
-    assert found.too_large == [tuple("abc")]
+    assert found.asked.left_out == [tuple("abc")]
     named = [{"type": "marginals", "attributes": [["a", "b", "c"]]}]
     with pytest.raises(DomainTooLarge, match="27,000,000"):
         check(release({"name": "gaussian"}, workload=named), wide)
