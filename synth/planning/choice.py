@@ -4,6 +4,7 @@ A release is resolved once, when it is submitted, and the resolved release is st
 journals and resumed jobs all use the named mechanism (docs/adr/0013-auto-at-submission.md).
 """
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from synth.planning.columns import complete, list_queries
 from synth.planning.plan import ReleasePlan, refuse_large_blocks
 from synth.planning.ranking import Candidate, rank
 from synth.planning.spending import Draws, OneShot, Setting
+
+_PUBLIC_UNUSED = "the public data is not used; see the reasons for each mechanism that needs it"
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ def resolve(
     setting = Setting(schema, protection, units, asked.expected_rows, queries.asked)
     ranking = rank(auto, setting, has_public_data=public is not None)
     refused: list[PassedOverMechanism] = []
+    times: list[float] = []
     for position, candidate in enumerate(ranking):
         mechanism = candidate.mechanism
         used = public if mechanism.needs_public_data else None
@@ -81,18 +85,19 @@ def resolve(
             _refuse_slow(funded.plan, auto.seconds)
             _refuse_too_large(funded.plan, memory_bytes)
         except SpecError as error:
+            if isinstance(error, TooSlow):
+                times.append(error.seconds)
             refused.append(
                 PassedOverMechanism(mechanism=mechanism.catalogue_name(), reason=str(error))
             )
             continue
         reasons = [candidate.reason, _in_words(funded.plan, asked.expected_rows)]
-        if used is not public:
-            reasons.append(
-                "the public data is not used; see the reasons for each mechanism that needs it"
-            )
+        reasons += [_PUBLIC_UNUSED] * (used is not public)
         passed_over = [*refused, *_ranked_lower(ranking[position + 1 :])]
         choice = MechanismChoice(asked=auto, reasons=reasons, passed_over=passed_over)
         return Resolved(release, funded, choice)
+    if times:
+        raise _nothing_in_time(min(times), auto.seconds)
     raise _nothing_works(refused)
 
 
@@ -133,12 +138,20 @@ def _refuse_slow(planned: ReleasePlan, seconds: float | None) -> None:
     if seconds is None:
         return
     if planned.seconds is None:
-        raise SpecError("how long it takes is not known; leave mechanism.seconds out, or name it")
+        raise SpecError("how long it takes is not known; name it, without mechanism.seconds")
     if planned.seconds > seconds:
-        raise SpecError(
-            f"it would take about {planned.seconds:,.1f} processor seconds, more than mechanism.seconds "
-            f"({seconds:g})"
+        raise TooSlow(planned.seconds, seconds)
+
+
+class TooSlow(SpecError):
+    """A release takes longer than `mechanism.seconds` allows."""
+
+    def __init__(self, seconds: float, allowed: float) -> None:
+        super().__init__(
+            f"it would take about {seconds:,.1f} processor seconds, more than mechanism.seconds "
+            f"({allowed:g})"
         )
+        self.seconds = seconds
 
 
 def _refuse_too_large(planned: ReleasePlan, memory_bytes: int | None) -> None:
@@ -188,6 +201,14 @@ def _ranked_lower(candidates: list[Candidate]) -> list[PassedOverMechanism]:
         for candidate in candidates
         if candidate.drawback is not None
     ]
+
+
+def _nothing_in_time(fastest: float, allowed: float | None) -> SpecError:
+    return SpecError(
+        f"no mechanism is expected to finish within mechanism.seconds ({allowed:g}); the fastest takes about "
+        f"{math.ceil(fastest):,} processor seconds: allow more, ask for fewer tables or columns, or declare "
+        "wider bins"
+    )
 
 
 def _nothing_works(refused: list[PassedOverMechanism]) -> SpecError:

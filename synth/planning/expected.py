@@ -30,6 +30,7 @@ from synth.planning.reference import (
     MEAN_ABSOLUTE,
     NoisyTable,
     ReferenceTable,
+    largest_cell,
     likely_largest,
     noise_left,
     sampling_error,
@@ -153,7 +154,8 @@ class Teller:
         mean = sum(far) / len(far)
         absolute = min(1.0, 2 * mean * len(blocks) / queries)
         noisy = [self._noisy(block, len(blocks) / len(chosen)) for block in chosen]
-        largest = _smaller(likely_largest(noisy), max(far))
+        noise = max(likely_largest(noisy), *(self._missing(block) for block in chosen))
+        largest = _smaller(noise, max(far))
         lost = [self._lost(b.attributes) for b in chosen if dependence(b.attributes, self.schema)]
         return Expected(absolute, mean, max(absolute, largest), fmean(lost) if lost else None)
 
@@ -179,6 +181,16 @@ class Teller:
         noise, missing = self.known.of_relations(tuple(names), self.schema.sizes)
         noisy = (1 - missing) * self._left(names, noise)
         return _smaller(noisy, self.constants.lost * alone) + missing * alone
+
+    def _missing(self, block: Block) -> float:
+        """The error of the largest cell where pairs of columns are not measured: each cell moves by as large
+        a part of its rows as all cells together.
+        """
+        names = block.attributes
+        if len(names) == 1:
+            return 0.0
+        missing = self.known.of_relations(names, self.schema.sizes)[1]
+        return 2 * missing * dependence(names, self.schema) * largest_cell(self._shape(names))
 
     def _of_column(self, name: str) -> float:
         noise = self.known.of_column(name, self.schema.sizes[name])

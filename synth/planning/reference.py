@@ -6,7 +6,7 @@ random row's cell is normal with variance `spread * log(cells)`; the shares then
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -63,13 +63,23 @@ def cells_above(shape: ReferenceTable, share: float) -> float:
     return shape.cells * _normal((shape.mean - shape.variance - math.log(share)) / deviation)
 
 
+@lru_cache(maxsize=50_000)
+def largest_cell(shape: ReferenceTable) -> float:
+    """The share that the largest cell exceeds with probability one half."""
+    return _exceeded_by_one(lambda share: cells_above(shape, share))
+
+
 def likely_largest(tables: Sequence["NoisyTable"]) -> float:
     """The error that the largest one exceeds with probability one half, if errors are independent."""
+    return _exceeded_by_one(lambda error: sum(each.cells_beyond(error) for each in tables))
+
+
+def _exceeded_by_one(number_beyond: Callable[[float], float]) -> float:
+    """The value beyond which there is some cell with probability one half, if cells are independent."""
     low, high = LEAST_ERROR, 1.0
     for _ in range(HALVINGS):
-        error = math.sqrt(low * high)
-        beyond = sum(each.cells_beyond(error) for each in tables)
-        low, high = (error, high) if beyond > math.log(2) else (low, error)
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if number_beyond(middle) > math.log(2) else (low, middle)
     return high
 
 
