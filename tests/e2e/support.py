@@ -21,9 +21,11 @@ SCRIM = (sys.executable, "-m", "scrim.cli")
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Our environment, with only the given settings of Scrim."""
+    """Our environment, with only the given settings of Scrim. There is one service process, which starts
+    faster than several; tests/service/api/test_processes.py tries several.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SCRIM_")}
-    return kept | changes
+    return kept | {"SCRIM_PROCESSES": "1"} | changes
 
 
 @contextmanager

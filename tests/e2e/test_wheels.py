@@ -52,9 +52,10 @@ class Environment:
 
 
 def clean_environment() -> dict[str, str]:
-    """Our environment variables, without paths to the code of the repository."""
+    """Our environment variables, without paths to the code of the repository and settings for tests."""
     kept = environment()
-    kept.pop("PYTHONPATH", None)
+    for name in ("PYTHONPATH", "SCRIM_PROCESSES"):
+        kept.pop(name, None)
     return kept
 
 
