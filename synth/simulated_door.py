@@ -3,7 +3,7 @@
 It shows a mechanism what it might have measured if the released model were the truth: each measured count
 is the model's count plus normal noise of the recorded scale, rounded. Selections, prices and public counts
 are those of the journal. Everything in it is released, so a fit through this door is post-processing
-(docs/privacy.md, section 2.10). The noise protects nobody; it only has the distribution that the privacy
+(docs/privacy.md, section 2.10). The noise protects no one; it only has the distribution that the privacy
 noise had.
 """
 

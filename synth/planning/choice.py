@@ -123,7 +123,7 @@ def _refuse_known(candidate: Candidate, asked: AskedRelease) -> None:
 
 
 def _refuse_unsuited(release: ReleaseSpec, planned: ReleasePlan) -> None:
-    """Refuse what a mechanism can answer, but with errors that nobody should publish."""
+    """Refuse what a mechanism can answer, but with errors that are too large to publish."""
     if not isinstance(release.mechanism, RapPlusPlus):
         return
     if all(isinstance(column, CategoricalColumn) for column in planned.schema.attributes):
