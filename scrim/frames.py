@@ -7,8 +7,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from scrim.errors import UnusableInput
+from scrim.spec.columns import CategoricalColumn, IntegerColumn
 from scrim.spec.csv_text import ESCAPED, unescaped
-from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, Schema
+from scrim.spec.schema import Attribute, Schema
 from scrim.spec.two_level import TwoLevelSchema
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
-from scrim.spec.schema import LARGEST_INTEGER
+from scrim.spec.columns import LARGEST_INTEGER
 
 MOST_CATEGORIES = 100
 LONGEST_CATEGORY = 100

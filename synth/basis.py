@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Self
 
-from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.columns import CategoricalColumn
+from scrim.spec.schema import Schema
 from scrim.spec.workload import TreeBlock
 from synth.queries import (
     ConjunctionQueries,

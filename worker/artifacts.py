@@ -15,8 +15,9 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from scrim.spec.columns import CategoricalColumn
 from scrim.spec.csv_text import FORMULA_STARTS, escaped
-from scrim.spec.schema import CategoricalColumn, Column, Schema
+from scrim.spec.schema import Column, Schema
 from scrim.spec.two_level import LinkedSchema
 from service.data.media_types import CSV, PARQUET
 from service.data.storage import Storage, StoredContent

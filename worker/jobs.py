@@ -10,8 +10,9 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scrim.spec.choice import MechanismChoice
+from scrim.spec.columns import Bins, CategoricalColumn, IdentifierColumn
 from scrim.spec.release import ReleaseSpec
-from scrim.spec.schema import Bins, CategoricalColumn, Column, IdentifierColumn, Schema
+from scrim.spec.schema import Column, Schema
 from service.data import datasets, populations, releases
 from service.data.canonical import canonical_sha256
 from service.data.context import Context

@@ -13,9 +13,10 @@ from benchmarks.data import DataSet
 from benchmarks.households.data import Households
 from benchmarks.households.sets import ORDER, TwoLevelProblem
 from scrim.spec.budget import Budget, rho_of_units
+from scrim.spec.columns import CategoricalColumn
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
-from scrim.spec.schema import CategoricalColumn, Column, Schema
+from scrim.spec.schema import Column, Schema
 from scrim.spec.two_level import TwoLevelSchema, protection_of_table
 from synth.run import run
 from synth.table import Chunk, Table

@@ -3,8 +3,9 @@
 from typing import Any
 
 from scrim.importers.declaration import Fields, declare, parse_json, read_whole
+from scrim.spec.columns import MAX_CODES
 from scrim.spec.errors import SpecError
-from scrim.spec.schema import MAX_CODES, Schema
+from scrim.spec.schema import Schema
 
 
 def from_mbi_domain(document: Fields | str) -> Schema:

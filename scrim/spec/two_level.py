@@ -11,13 +11,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, Tag
 
 from scrim.spec.base import Name, Spec
+from scrim.spec.columns import Declared, IdentifierColumn
 from scrim.spec.population import PartialProtection, Protection
 from scrim.spec.schema import (
     MAX_COLUMNS,
     Attribute,
     Columns,
-    Declared,
-    IdentifierColumn,
     Schema,
     identifiers,
     refuse_many_codes,

@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from scrim.spec.schema import STORED, Schema
+from scrim.spec.columns import STORED
+from scrim.spec.schema import Schema
 from scrim.spec.two_level import DeclaredSchema, TwoLevelSchema, shape_of
 from service.data.models import DatasetRow
 

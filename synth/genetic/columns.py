@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
+from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
+from scrim.spec.schema import Attribute, Schema
 from synth.genetic.compiled import compiled
 from synth.genetic.ragged import Flags, Floats, Integers, joined, starts
 from synth.table.grid import grid_limits

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scrim.spec.schema import Attribute, CategoricalColumn
+from scrim.spec.columns import CategoricalColumn
+from scrim.spec.schema import Attribute
 from synth.genetic.candidates import Candidates
 from synth.genetic.columns import Columns
 from synth.genetic.compiled import compiled

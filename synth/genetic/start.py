@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from scrim.spec.schema import Attribute, IntegerColumn, Schema
+from scrim.spec.columns import IntegerColumn
+from scrim.spec.schema import Attribute, Schema
 from synth.genetic.measured_features import MeasuredFeatures
 from synth.genetic.ragged import Floats, Integers
 from synth.models.sampling import draw_systematically

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from scrim.spec.schema import CategoricalColumn, IntegerColumn, RealColumn, Schema
+from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
+from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.models.product import ProductMixture
 from synth.queries.coordinates import edge_places

@@ -5,7 +5,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.columns import CategoricalColumn
+from scrim.spec.schema import Schema
 from synth.models.relaxed import RelaxedRows
 from synth.models.rows import Rows
 from synth.table import store_numbers

@@ -1,7 +1,8 @@
 """The columns that a public dataset shares with a private one: same name and same kind."""
 
+from scrim.spec.columns import CategoricalColumn, IdentifierColumn
 from scrim.spec.errors import SpecError
-from scrim.spec.schema import CategoricalColumn, IdentifierColumn, Schema
+from scrim.spec.schema import Schema
 
 
 def shared_schema(schema: Schema, public: Schema) -> Schema:

@@ -9,11 +9,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from scrim.spec.choice import MechanismChoice, PassedOverMechanism
+from scrim.spec.columns import CategoricalColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import Auto, MechanismSpec, RapPlusPlus
 from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease, ReleaseSpec
-from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.schema import Schema
 from synth.planning.accounting import FundedPlan, fund
 from synth.planning.columns import complete, list_queries
 from synth.planning.plan import ReleasePlan, refuse_large_blocks

@@ -3,9 +3,10 @@
 import math
 from dataclasses import dataclass
 
+from scrim.spec.columns import CategoricalColumn, IntegerColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.release import ReleaseSpec
-from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, Schema
+from scrim.spec.schema import Attribute, Schema
 from synth.planning.spending import Draws, Plan
 
 REAL_CHARACTERS = 18

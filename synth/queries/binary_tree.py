@@ -14,9 +14,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.columns import CategoricalColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
-from scrim.spec.schema import Attribute, CategoricalColumn, Schema
+from scrim.spec.schema import Attribute, Schema
 from scrim.spec.sensitivity import Sensitivity
 from scrim.spec.workload.binary_tree import TreeBlock
 from synth.planning.memory import KEPT_PLANS

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from scrim.spec.columns import CategoricalColumn
 from scrim.spec.errors import SpecError
-from scrim.spec.schema import Attribute, CategoricalColumn
+from scrim.spec.schema import Attribute
 from scrim.spec.workload.bins import BinStarts, cut_bins
 from scrim.spec.workload.conditions import Condition, Conjunction, HasCode, InInterval
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import cast
 
-from scrim.spec.schema import Attribute, CategoricalColumn
+from scrim.spec.columns import CategoricalColumn
+from scrim.spec.schema import Attribute
 from scrim.spec.workload.conditions import Condition, HasCode, InInterval
 
 

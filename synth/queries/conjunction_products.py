@@ -13,7 +13,8 @@ import torch
 from torch.nn.functional import pad
 from torch.utils.checkpoint import checkpoint
 
-from scrim.spec.schema import Attribute, CategoricalColumn, Schema
+from scrim.spec.columns import CategoricalColumn
+from scrim.spec.schema import Attribute, Schema
 from scrim.spec.workload.conditions import numeric_columns
 from synth.planning.memory import KEPT_TABLES, MAX_ENTRIES
 from synth.queries.condition_arrays import ConditionArrays, Integers

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.schema import Attribute, CategoricalColumn
+from scrim.spec.columns import CategoricalColumn
+from scrim.spec.schema import Attribute
 from synth.queries.box_counting import Weights, sum_in_boxes
 from synth.queries.condition_arrays import ConditionArrays, Floats, Integers
 

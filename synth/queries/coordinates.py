@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.schema import Attribute, IntegerColumn, RealColumn
+from scrim.spec.columns import IntegerColumn, RealColumn
+from scrim.spec.schema import Attribute
 from scrim.spec.workload.halfspaces import coordinates
 
 PLACE, MISSING = 0, 1

@@ -10,8 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.checkpoint import checkpoint
 
+from scrim.spec.columns import CategoricalColumn
 from scrim.spec.population import Protection
-from scrim.spec.schema import Attribute, CategoricalColumn, Schema
+from scrim.spec.schema import Attribute, Schema
 from scrim.spec.sensitivity import Sensitivity, of_predicates
 from scrim.spec.workload.halfspaces import HalfspaceBlock
 from synth.planning.memory import KEPT_TABLES, MAX_ENTRIES

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.schema import Attribute, CategoricalColumn
+from scrim.spec.columns import CategoricalColumn
+from scrim.spec.schema import Attribute
 from scrim.spec.workload.halfspaces import coordinates
 from synth.compiled import kept_on_disk
 from synth.queries.coordinates import MISSING, PLACE, coordinate_starts, span_of

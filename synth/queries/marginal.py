@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scrim.spec.columns import CategoricalColumn
 from scrim.spec.population import Protection
-from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.schema import Schema
 from scrim.spec.sensitivity import Sensitivity, of_partition
 from synth.domain import Domain
 from synth.queries.block import QueryBlock

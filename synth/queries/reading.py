@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn
+from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
+from scrim.spec.schema import Attribute
 from scrim.spec.workload.binary_tree import at_level, level_name
 
 

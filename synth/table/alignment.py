@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from scrim.spec.columns import RealColumn
 from scrim.spec.errors import SpecError
-from scrim.spec.schema import Attribute, RealColumn, Schema
+from scrim.spec.schema import Attribute, Schema
 from synth.planning.alignment import shared_schema
 from synth.table.chunk import Chunk
 from synth.table.encoding import AttributeCodec, attribute_codec

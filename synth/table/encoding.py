@@ -15,15 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scrim.spec.schema import (
-    Attribute,
-    CategoricalColumn,
-    Column,
-    IdentifierColumn,
-    IntegerColumn,
-    RealColumn,
-    Schema,
-)
+from scrim.spec.columns import CategoricalColumn, IdentifierColumn, IntegerColumn, RealColumn
+from scrim.spec.schema import Attribute, Column, Schema
 from synth.table.cells import numbers_of, texts_of
 from synth.table.chunk import DIGEST, Array, Chunk, TableError
 from synth.table.grid import round_within

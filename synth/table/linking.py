@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from scrim.spec.schema import Attribute, IntegerColumn, Schema
+from scrim.spec.columns import IntegerColumn
+from scrim.spec.schema import Attribute, Schema
 from scrim.spec.two_level import LinkedSchema, TwoLevelSchema
 from synth.table.chunk import DIGEST, Array, Chunk
 from synth.table.encoding import attribute_codec, draw_column

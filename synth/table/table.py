@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from scrim.spec.schema import Attribute, IdentifierColumn, Schema
+from scrim.spec.columns import IdentifierColumn
+from scrim.spec.schema import Attribute, Schema
 from synth.table.chunk import (
     Array,
     Chunk,

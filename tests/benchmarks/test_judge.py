@@ -29,7 +29,7 @@ from benchmarks.judge.tables import credit_schema
 from benchmarks.judge.targets import against_the_best, check_targets
 from benchmarks.judge.times import SmallJob, figures_of_times, generated_problem
 from benchmarks.products.sets import named
-from scrim.spec.schema import CategoricalColumn
+from scrim.spec.columns import CategoricalColumn
 from synth.queries import compile_workload
 from tests.support import coded_schema, coded_table
 

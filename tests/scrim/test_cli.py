@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 
 from scrim import ScrimError, __version__
 from scrim.cli import app
-from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.columns import CategoricalColumn
+from scrim.spec.schema import Schema
 from scrim.transport import ATTEMPTS
 from scrim.values import parse_schema
 from tests.e2e.support import SCRIM

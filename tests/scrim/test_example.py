@@ -12,9 +12,10 @@ from scrim.comparison import ComparedShare, contains, read_answers, read_rows, t
 from scrim.demo import COMPARED_SHARES, UNPLANNED, release_body
 from scrim.example import EXAMPLE_COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions, write_example
 from scrim.records import Answer
+from scrim.spec.columns import CategoricalColumn
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseRequest
-from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.schema import Schema
 from synth.planning.choice import resolve
 
 MOST_CELLS = 2_000_000

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from scrim import UnusableInput
 from scrim.schema import REVIEW, Proposal, from_code_book, propose
-from scrim.spec.schema import CategoricalColumn, IntegerColumn, RealColumn, Schema
+from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
+from scrim.spec.schema import Schema
 from scrim.spec.workload.conditions import numeric_columns
 
 ROWS = 200

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.columns import CategoricalColumn
+from scrim.spec.schema import Schema
 from scrim.spec.workload.conditions import Condition, HasCode, InInterval, numeric_columns
 from synth.domain import Domain
 from synth.models.relaxed import RelaxedRows

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
+from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
+from scrim.spec.schema import Attribute, Schema
 from synth.table import Chunk, Table
 from synth.table.linking import groups_in
 

@@ -14,7 +14,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from scrim.spec.budget import epsilon_of_units
-from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.columns import CategoricalColumn
+from scrim.spec.schema import Schema
 from scrim.spec.workload.bins import has_bin_for_each_number
 from synth.basis import Basis
 from synth.run import FinishedRelease

@@ -14,7 +14,8 @@ from benchmarks.comparison.plots import styled
 from benchmarks.comparison.tables import Figures
 from benchmarks.data import DataSet
 from benchmarks.mixed.findings import Case, Findings, Found, Study, measure_cases
-from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.columns import CategoricalColumn
+from scrim.spec.schema import Schema
 from scrim.spec.workload import Ranges
 from synth.genetic import GeneticSearch
 from synth.queries import QuerySet, compile_workload

@@ -14,16 +14,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from scrim.spec.base import Spec
+from scrim.spec.columns import Bins, CategoricalColumn, IntegerColumn, RealColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
-from scrim.spec.schema import (
-    Attribute,
-    Bins,
-    CategoricalColumn,
-    IntegerColumn,
-    RealColumn,
-    Schema,
-)
+from scrim.spec.schema import Attribute, Schema
 from scrim.spec.sensitivity import Sensitivity, of_partition
 from scrim.spec.workload.block import Block
 from scrim.spec.workload.marginals import MAX_BLOCKS, MAX_ORDER, ColumnSets, in_schema_order

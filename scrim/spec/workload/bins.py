@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from math import ceil
 
-from scrim.spec.schema import IntegerColumn, RealColumn
+from scrim.spec.columns import IntegerColumn, RealColumn
 
 
 class BinStarts:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
 from scrim.spec.population import Protection
-from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
+from scrim.spec.schema import Attribute, Schema
 from scrim.spec.sensitivity import Sensitivity, of_predicates
 from scrim.spec.workload.block import Block
 

@@ -10,8 +10,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scrim.spec.base import Seed, Spec
+from scrim.spec.columns import CategoricalColumn
 from scrim.spec.errors import SpecError
-from scrim.spec.schema import Attribute, CategoricalColumn, Schema
+from scrim.spec.schema import Attribute, Schema
 from scrim.spec.workload.block import Block
 from scrim.spec.workload.conditions import MAX_PREDICATES, PredicateBlock
 

@@ -10,8 +10,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from scrim.spec.base import Seed, Spec
+from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
 from scrim.spec.errors import SpecError
-from scrim.spec.schema import CategoricalColumn, IntegerColumn, RealColumn, Schema
+from scrim.spec.schema import Schema
 from scrim.spec.workload.bins import cut_bins, has_bin_for_each_number
 from scrim.spec.workload.block import Block
 from scrim.spec.workload.conditions import (

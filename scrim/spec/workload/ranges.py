@@ -12,8 +12,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from scrim.spec.base import Name, Seed, Spec
+from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
 from scrim.spec.errors import SpecError
-from scrim.spec.schema import Attribute, CategoricalColumn, IntegerColumn, RealColumn, Schema
+from scrim.spec.schema import Attribute, Schema
 from scrim.spec.workload.bins import BinStarts, cut_bins
 from scrim.spec.workload.block import Block
 from scrim.spec.workload.conditions import (

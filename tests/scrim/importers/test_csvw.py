@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrim.importers import from_csvw_eo
+from scrim.spec.columns import CategoricalColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
-from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.schema import Schema
 
 from .support import dumped, json_values
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrim.importers import from_mbi_domain
+from scrim.spec.columns import MAX_CODES, IntegerColumn
 from scrim.spec.errors import SpecError
-from scrim.spec.schema import MAX_CODES, IntegerColumn, Schema
+from scrim.spec.schema import Schema
 
 from .support import json_values
 

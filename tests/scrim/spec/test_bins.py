@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrim.spec.schema import Bins, IntegerColumn, RealColumn
+from scrim.spec.columns import Bins, IntegerColumn, RealColumn
 from scrim.spec.workload import Halfspaces, Prefixes, Ranges
 from scrim.spec.workload.bins import BinStarts, has_bin_for_each_number
 from tests.scrim.spec.test_number_queries import AGE, PAY, SCHEMA, SEX, new_schema, ranges

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from scrim.spec.schema import (
+from scrim.spec.columns import (
     LARGEST_INTEGER,
     MAX_CODES,
     STORED,
@@ -17,8 +17,8 @@ from scrim.spec.schema import (
     CategoricalColumn,
     IntegerColumn,
     RealColumn,
-    Schema,
 )
+from scrim.spec.schema import Schema
 from scrim.spec.two_level import TwoLevelSchema
 
 EXAMPLE: dict[str, Any] = {

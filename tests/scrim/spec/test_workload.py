@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from scrim.spec.columns import Bins, IdentifierColumn, IntegerColumn
 from scrim.spec.errors import SpecError
-from scrim.spec.schema import Bins, IdentifierColumn, IntegerColumn, Schema
+from scrim.spec.schema import Schema
 from scrim.spec.workload import MAX_BLOCKS, Marginals, Workload
 
 

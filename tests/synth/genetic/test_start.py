@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scrim.spec.schema import IntegerColumn, RealColumn
+from scrim.spec.columns import IntegerColumn, RealColumn
 from synth.genetic.measured_features import MeasuredFeatures
 from synth.genetic.start import follow_shares, measured_shares
 from synth.queries.reading import Reading

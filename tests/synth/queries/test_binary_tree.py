@@ -8,8 +8,9 @@ import pytest
 import torch
 from numpy.typing import ArrayLike
 
+from scrim.spec.columns import CategoricalColumn
 from scrim.spec.errors import SpecError
-from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.schema import Schema
 from scrim.spec.workload import TreeBlock
 from synth.domain import Domain
 from synth.models.product import ProductMixture

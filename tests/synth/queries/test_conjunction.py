@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from scrim.spec.schema import CategoricalColumn, Schema
+from scrim.spec.columns import CategoricalColumn
+from scrim.spec.schema import Schema
 from scrim.spec.workload import Prefixes, Ranges, WorkloadItem
 from scrim.spec.workload.conditions import Conjunction, HasCode, InInterval, numeric_columns
 from synth.domain import Domain

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from scrim.spec.schema import MAX_COLUMNS, CategoricalColumn, Schema
+from scrim.spec.columns import CategoricalColumn
+from scrim.spec.schema import MAX_COLUMNS, Schema
 from scrim.spec.workload import Halfspaces as HalfspacesItem
 from synth.models.relaxed import RelaxedRows
 from synth.queries import (

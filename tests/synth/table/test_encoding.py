@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrim.spec.schema import Column, IntegerColumn, RealColumn, Schema
+from scrim.spec.columns import IntegerColumn, RealColumn
+from scrim.spec.schema import Column, Schema
 from synth.table.chunk import Array, TableError
 from synth.table.encoding import attribute_codec, codec_of, draw_values
 from tests.synth.table.strategies import (
