@@ -158,7 +158,7 @@ class CodeColumn(LabelledColumn):
         return found
 
     def _steps(self) -> list[dict[str, str]]:
-        """The group of each code at each level, finest first; a code that is shorter than a level has none."""
+        """The group of each code at each level, finest first; shorter codes have none."""
         if isinstance(self.levels, list):
             return [
                 {
