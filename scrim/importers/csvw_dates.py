@@ -42,7 +42,8 @@ def date_declaration(what: str, fields: Fields, base: str, datatype: Fields) -> 
 
 def _directives(what: str, pattern: Any) -> str:
     """A CSVW pattern such as `dd.MM.yyyy` with the directives of strptime."""
-    pieces = re.findall(r"[A-Za-z]+|[^A-Za-z]+", pattern) if isinstance(pattern, str) else []
+    found = re.finditer(r"([A-Za-z])\1*|[^A-Za-z]+", pattern) if isinstance(pattern, str) else []
+    pieces = [piece[0] for piece in found]
     known = {**_DIRECTIVES, "T": "T"}
     if not pieces or any(piece[0].isalpha() and piece not in known for piece in pieces):
         raise SpecError(

@@ -119,10 +119,10 @@ MUTANTS = (
     ),
     Mutant(
         "values outside the schema dropped instead of mapped",
-        "synth/table/encoding.py",
-        "missing = np.isnan(numbers)\n        whole = np.rint(",
-        "numbers = numbers[~((numbers < lower) | (numbers > upper))]\n"
-        "        missing = np.isnan(numbers)\n        whole = np.rint(",
+        "synth/table/steps.py",
+        "lower, upper = self._line.lower, self._line.upper\n        kinds =",
+        "lower, upper = self._line.lower, self._line.upper\n"
+        "        numbers = numbers[~((numbers < lower) | (numbers > upper))]\n        kinds =",
         ("tests/synth/table/test_encoding.py",),
     ),
     Mutant(
