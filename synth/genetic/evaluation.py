@@ -30,7 +30,7 @@ from synth.genetic.halfspaces import (
     new_halfspaces,
 )
 from synth.genetic.measured_features import MeasuredFeatures
-from synth.genetic.query_counts import QueryCounts, new_tally
+from synth.genetic.query_counts import QueryCounts, new_query_counts
 from synth.genetic.ragged import Floats, Integers
 from synth.genetic.tables import Tables, change_tables, count_in_tables, new_tables
 
@@ -49,7 +49,7 @@ class Evaluation(NamedTuple):
     tables: Tables
     conjunctions: ConjunctionArrays
     halfspaces: HalfspaceArrays
-    tally: QueryCounts
+    query_counts: QueryCounts
 
 
 def evaluate(values: Floats, parts: MeasuredFeatures, schema: Schema) -> Evaluation:
@@ -73,8 +73,8 @@ def evaluate(values: Floats, parts: MeasuredFeatures, schema: Schema) -> Evaluat
     ]
     rows = len(values)
     weights = 1 / ((rows * parts.noise) ** 2 + ROUNDING)
-    tally = new_tally(rows * parts.values, weights, np.concatenate(counts))
-    return Evaluation(values, places, columns, tables, conjunctions, halfspaces, tally)
+    query_counts = new_query_counts(rows * parts.values, weights, np.concatenate(counts))
+    return Evaluation(values, places, columns, tables, conjunctions, halfspaces, query_counts)
 
 
 @compiled
@@ -101,7 +101,9 @@ def keep(best: Evaluation, candidates: Candidates, index: int) -> None:
 @compiled
 def _change(best: Evaluation, candidates: Candidates, start: int, end: int, is_kept: bool) -> None:
     """Add the change of each kind of query to the scores; if `is_kept`, apply the changes too."""
-    tally, places, values = best.tally, best.places, best.values
-    change_tables(best.tables, tally, candidates, start, end, is_kept)
-    change_conjunctions(best.conjunctions, tally, places, candidates, start, end, is_kept)
-    change_halfspaces(best.halfspaces, tally, best.columns, values, candidates, start, end, is_kept)
+    query_counts, places, values = best.query_counts, best.places, best.values
+    change_tables(best.tables, query_counts, candidates, start, end, is_kept)
+    change_conjunctions(best.conjunctions, query_counts, places, candidates, start, end, is_kept)
+    change_halfspaces(
+        best.halfspaces, query_counts, best.columns, values, candidates, start, end, is_kept
+    )

@@ -107,7 +107,7 @@ class GeneticSearch:
         candidates = new_candidates(self._mutations + self._crossovers)
         window = math.ceil(TRIES_PER_CELL * best.values.size / len(candidates.row))
         call = max(1, WORK_PER_CALL // (_work(best) * len(candidates.row)))
-        loss, finished = loss_of(best.tally), 0
+        loss, finished = loss_of(best.query_counts), 0
         while finished < self._generations:
             end = min(finished + window, self._generations)
             while finished < end:
@@ -122,7 +122,7 @@ class GeneticSearch:
                     rng=self._rng,
                 )
                 finished += generations
-            loss_before, loss = loss, loss_of(best.tally)
+            loss_before, loss = loss, loss_of(best.query_counts)
             if loss_before - loss < max(math.sqrt(2 * queries), TOLERANCE * loss):
                 break
         return finished

@@ -41,7 +41,9 @@ class TestEveryKind:
     ) -> None:
         problem = new_problem(kind, 1, unmeasured=unmeasured)
         rows = random_rows(ROWS, rng)
-        assert loss_of(problem.evaluate(rows).tally) == pytest.approx(problem.loss(rows), rel=1e-9)
+        assert loss_of(problem.evaluate(rows).query_counts) == pytest.approx(
+            problem.loss(rows), rel=1e-9
+        )
 
     def test_a_score_is_the_difference_of_two_losses(
         self, kind: str, unmeasured: float, rng: np.random.Generator
@@ -73,7 +75,7 @@ class TestEveryKind:
             rows = changed(rows, candidates, index)
         np.testing.assert_array_equal(best.values, rows)
         assert_equal(best, problem.evaluate(rows))
-        assert loss_of(best.tally) == pytest.approx(problem.loss(rows), rel=1e-9)
+        assert loss_of(best.query_counts) == pytest.approx(problem.loss(rows), rel=1e-9)
 
 
 def assert_equal(found: Evaluation, expected: Evaluation) -> None:
@@ -81,8 +83,8 @@ def assert_equal(found: Evaluation, expected: Evaluation) -> None:
     np.testing.assert_array_equal(found.places, expected.places)
     np.testing.assert_array_equal(found.tables.codes, expected.tables.codes)
     np.testing.assert_array_equal(found.halfspaces.sums, expected.halfspaces.sums)
-    np.testing.assert_array_equal(found.tally.counts, expected.tally.counts)
-    np.testing.assert_array_equal(found.tally.gains, expected.tally.gains)
+    np.testing.assert_array_equal(found.query_counts.counts, expected.query_counts.counts)
+    np.testing.assert_array_equal(found.query_counts.gains, expected.query_counts.gains)
 
 
 class TestParts:
@@ -103,7 +105,7 @@ class TestParts:
         np.testing.assert_array_equal(measured, [3, 8, 9])
         np.testing.assert_allclose(parts.values[measured], problem.values[wanted])
         rows = random_rows(ROWS, np.random.default_rng(0))
-        counts = evaluate(rows, parts, SCHEMA).tally.counts
+        counts = evaluate(rows, parts, SCHEMA).query_counts.counts
         np.testing.assert_array_equal(counts[measured], count(problem.queries, rows)[wanted])
 
     def test_a_value_where_nothing_was_measured_is_not_looked_at(self) -> None:
@@ -111,7 +113,7 @@ class TestParts:
         values = np.where(np.isfinite(problem.noise), problem.values, np.nan)
         blind = Problem(problem.queries, values, problem.noise)
         rows = random_rows(ROWS, np.random.default_rng(0))
-        found, expected = blind.evaluate(rows).tally, problem.evaluate(rows).tally
+        found, expected = blind.evaluate(rows).query_counts, problem.evaluate(rows).query_counts
         np.testing.assert_array_equal(found.gains, expected.gains)
 
     def test_nothing_at_all(self) -> None:
@@ -146,9 +148,9 @@ class TestConjunctions:
         ages = np.array([0, 10, 19, 20, 99, np.nan])
         parts = MeasuredFeatures([], [tuple(conjunction)], [], np.array([0.5]), np.array([0.1]))
         best = evaluate(rows_of_age(ages), parts, SCHEMA)
-        assert best.tally.counts.tolist() == [len(matching)]
+        assert best.query_counts.counts.tolist() == [len(matching)]
         for age in ages:
-            alone = evaluate(rows_of_age(np.array([age])), parts, SCHEMA).tally.counts[0]
+            alone = evaluate(rows_of_age(np.array([age])), parts, SCHEMA).query_counts.counts[0]
             assert alone == any(np.array_equal(age, each, equal_nan=True) for each in matching)
 
 
@@ -185,7 +187,7 @@ class TestHalfspaces:
         for index in range(200):
             other = evaluate(changed(rows, candidates, index), parts, SCHEMA)
             if candidates.score[index] < np.inf:
-                expected = loss_of(other.tally) - loss_of(best.tally)
+                expected = loss_of(other.query_counts) - loss_of(best.query_counts)
                 assert candidates.score[index] == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
     def test_blocks_stand_beside_each_other(self) -> None:
@@ -198,7 +200,7 @@ class TestHalfspaces:
         rows = np.zeros((4, len(NAMES)))
         rows[:, 0], rows[:, 1] = [0, 1, 2, 3], [0, 1, 1, 1]
         best = evaluate(rows.copy(), parts, SCHEMA)
-        assert best.tally.counts.tolist() == [1, 1, 2]
+        assert best.query_counts.counts.tolist() == [1, 1, 2]
         assert best.halfspaces.sums.tolist() == [[0, 5, 0], [1, 7, 1], [1, 7, 2], [1, 7, 3]]
 
 
