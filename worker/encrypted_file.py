@@ -78,7 +78,7 @@ class _EncryptedFile(io.RawIOBase):
 
 
 @contextmanager
-def spooled(pieces: Iterable[bytes], folder: Path) -> Iterator[BinaryIO]:
+def encrypted_copy(pieces: Iterable[bytes], folder: Path) -> Iterator[BinaryIO]:
     """Copy all pieces to a seekable stream; its space is freed at the end."""
     with tempfile.TemporaryFile(dir=folder) as file:
         yield io.BufferedReader(_EncryptedFile(cast(BinaryIO, file), pieces), _BUFFER_BYTES)

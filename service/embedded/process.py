@@ -93,7 +93,7 @@ class Child:
         with log_path.open("ab") as log:
             self._log_start = log.tell()
             self._popen = subprocess.Popen(
-                _tethered(argv, account or own_account(), death_signal),
+                _with_death_signal(argv, account or own_account(), death_signal),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -184,7 +184,7 @@ class Child:
         return StartFailedError(f"{self.name} {what_happened}; see {self._log_path}:\n{shown}")
 
 
-def _tethered(
+def _with_death_signal(
     argv: Sequence[str], account: SystemAccount, death_signal: signal.Signals
 ) -> list[str]:
     """The command that runs `argv` as `account` and dies with us, where the system supports it."""

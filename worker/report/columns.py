@@ -154,7 +154,7 @@ def _categories(column: CategoricalColumn, codes: NDArray[Any]) -> _Cells:
         place[missing] = len(order) + 1
         others = missing - len(order)
         labels = [*(labels[code] for code in order), f"{others:,} others"]
-        note = f"the commonest of {missing:,} categories"
+        note = f"the most common of {missing:,} categories"
     return _Cells(labels, note, lambda piece: place[piece])
 
 
@@ -185,7 +185,7 @@ def _edges(column: Number) -> tuple[Sequence[float], str]:
         # The last bin of a given width may be narrower, and whole numbers divide unevenly.
         widths = [b - a for a, b in pairwise(column.edges[:-1])] or [1.0]
         is_uneven = max(widths) > 1.5 * min(widths)
-        return column.edges, "bins of unequal width, drawn alike" if is_uneven else ""
+        return column.edges, "bins of unequal width, drawn with equal width" if is_uneven else ""
     lower, upper = float(column.lower), float(column.upper)
     if isinstance(column, IntegerColumn) and upper - lower < MAX_BINS:
         return [lower + i for i in range(int(upper - lower) + 1)] + [upper], ""

@@ -97,7 +97,7 @@ def test_groups_are_counted_as_groups(name: str) -> None:
     done = carry_out(spec, linked_table(schema, homes), protection=household(2))
     page = Page(render(done, about(spec, household(2))))
     assert list(page.headings) == [*ALWAYS[:4], *OF_ROWS, *ALWAYS[4:]]
-    assert "in 1,000 groups, 2 columns" in page.text and "Groups behind it" in page.text
+    assert "in 1,000 groups, 2 columns" in page.text and "Groups of the private table" in page.text
     (town,) = (each for each in distributions(schema, done.rows or {}) if each.name == "town")
     # Five standard deviations of 1,000 groups: 4e-7 by chance.
     assert town.shares == pytest.approx([0.5, 0.5], abs=0.08)
