@@ -20,7 +20,7 @@ class ComparedBudget(Spec):
 
 
 class AccuracyTarget(Spec):
-    """The accuracy to reach: the largest wanted value of one or more expected errors."""
+    """The accuracy to reach: the largest accepted value of one or more expected errors."""
 
     mean_absolute_error: Share | None = None
     """Of all answers, as a share of the rows."""

@@ -117,7 +117,7 @@ def body_of(form: Form) -> dict[str, Any]:
 
 
 def preview_of(form: Form) -> dict[str, Any]:
-    """The body of the preview: the release, budgets for the chart, and the wanted accuracy."""
+    """The body of the preview: the release, budgets for the chart, and the target accuracy."""
     wanted = given(mean_total_variation=number(form.text("wanted")))
     body = {**body_of(form), "budgets": [{"epsilon": epsilon} for epsilon in CHART_EPSILONS]}
     return {**body, "target": wanted} if wanted else body

@@ -1,4 +1,4 @@
-"""Forecasts of the same release at other budgets, and the smallest budget for a wanted accuracy.
+"""Forecasts of the same release at other budgets, and the smallest budget for a target accuracy.
 
 Every budget needs a plan of its own. How many are planned depends only on the size of the request, so that
 a preview stays within a second.

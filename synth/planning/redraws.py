@@ -72,7 +72,7 @@ def _csv_bytes(column: Attribute) -> float:
 
 
 def _parquet_bytes(column: Attribute) -> float:
-    """Categories and integers take about as many bits as tell them apart."""
+    """Categories and integers take about as many bits as their number of values needs."""
     if isinstance(column, CategoricalColumn):
         return math.log2(len(column.labels) + 2) / 8
     if isinstance(column, IntegerColumn):
