@@ -17,6 +17,7 @@ import anyio.to_thread
 import httpx
 
 PIECE_BYTES = 2**20
+"""Size of the pieces in which responses are read."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

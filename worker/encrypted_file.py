@@ -15,9 +15,12 @@ from typing import Any, BinaryIO, cast
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 BLOCK_BYTES = 2**18
+"""Plain bytes of a block, the unit of reading."""
 _BUFFER_BYTES = 2**20
+"""Bytes that a reader buffers: a few blocks."""
 _TAG_BYTES = 16
 _NONCE_BYTES = 12
+"""AES-256-GCM: the sizes of its tag and its nonce."""
 
 
 class _EncryptedFile(io.RawIOBase):

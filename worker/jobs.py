@@ -28,6 +28,7 @@ from worker.chunks import ChunkStore
 from worker.errors import Cancelled
 
 DRY_RUN_ROWS = 10_000
+"""Rows of a dry run: it tests a request, and its results mean nothing."""
 
 
 class ReservedForOther(Exception):

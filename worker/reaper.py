@@ -34,6 +34,7 @@ from worker.problems import gave_up
 from worker.uploads import delete_uploads
 
 AT_ONCE = 500
+"""Most jobs that one step of a sweep handles; the next sweep handles the others."""
 LEFTOVERS_EVERY_SECONDS = 3600.0
 """How often the storage is searched for leftovers: listing it takes a while."""
 DAY_SECONDS = 86400.0

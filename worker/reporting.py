@@ -18,6 +18,7 @@ from worker.errors import Cancelled, LeaseLost
 from worker.lease import Lease, Ticker
 
 REPORT_SECONDS = 1.0
+"""Interval between two reports, independent of the rounds."""
 
 
 class Reporter:

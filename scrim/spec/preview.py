@@ -8,6 +8,7 @@ from scrim.spec.base import Spec
 from scrim.spec.release import ReleaseRequest
 
 MOST_BUDGETS = 20
+"""Largest number of budgets to compare; each needs a plan of its own."""
 
 Share = Annotated[float, Field(gt=0, le=1)]
 

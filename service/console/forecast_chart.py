@@ -9,6 +9,7 @@ from service.populations.schemas import PopulationView
 from service.releases.preview_schemas import ExpectedView, PreviewView
 
 WIDTH, HEIGHT = 320, 150
+"""Size of the view box."""
 LEFT, RIGHT, TOP, BOTTOM = 44, 8, 8, 26
 """Margins of the plot: labels of errors on the left, labels of epsilon below."""
 

@@ -10,7 +10,9 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from service.data.errors import Invalid
 
 _LONGEST_FIELD = 1000
+"""Longest value of a field before the file."""
 _MOST_FIELDS = 20
+"""Largest number of fields before the file."""
 _START, _DATA, _END = "start", "data", "end"
 
 

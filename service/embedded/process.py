@@ -19,8 +19,11 @@ from service.data import parent_death
 from service.embedded.errors import EmbeddedError, StartFailedError
 
 EXIT_POLL_SECONDS = 0.01
+"""Interval between two looks at a condition."""
 LONGEST_LOG_BYTES = 10_000_000
+"""Size from which a log is renamed at the next start."""
 SHOWN_OUTPUT_BYTES = 2_000
+"""Largest part of the output of a failed program that an error shows."""
 
 # Below the ephemeral ports: a client that reconnects while a server restarts could otherwise be
 # assigned the server's own port.

@@ -40,6 +40,7 @@ WORKER_GRACE_SECONDS = 10
 # Longer than the service's own grace period for open responses.
 SERVICE_GRACE_SECONDS = 25
 READY_CHECK_SECONDS = 5
+"""Longest wait for one answer of `/readyz`."""
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 

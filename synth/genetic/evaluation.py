@@ -52,19 +52,19 @@ class Evaluation(NamedTuple):
     query_counts: QueryCounts
 
 
-def evaluate(values: Floats, parts: MeasuredFeatures, schema: Schema) -> Evaluation:
+def evaluate(values: Floats, features: MeasuredFeatures, schema: Schema) -> Evaluation:
     """Compare rows with the measurements. The rows will be changed in place."""
     names = [column.name for column in schema.attributes]
-    columns = new_columns(schema, parts.cuts())
+    columns = new_columns(schema, features.cuts())
     places = columns.places(values)
-    tables = new_tables(parts.tables, names, columns, places)
+    tables = new_tables(features.tables, names, columns, places)
     cells = int(tables.cell_start[-1])
-    conjunctions = new_conjunctions(parts.conjunctions, names, columns, first_query=cells)
+    conjunctions = new_conjunctions(features.conjunctions, names, columns, first_query=cells)
     halfspaces = new_halfspaces(
-        parts.halfspaces,
+        features.halfspaces,
         schema.attributes,
         values,
-        first_query=cells + len(parts.conjunctions),
+        first_query=cells + len(features.conjunctions),
     )
     counts = [
         count_in_tables(tables),
@@ -72,8 +72,8 @@ def evaluate(values: Floats, parts: MeasuredFeatures, schema: Schema) -> Evaluat
         count_in_halfspaces(halfspaces),
     ]
     rows = len(values)
-    weights = 1 / ((rows * parts.noise) ** 2 + ROUNDING)
-    query_counts = new_query_counts(rows * parts.values, weights, np.concatenate(counts))
+    weights = 1 / ((rows * features.noise) ** 2 + ROUNDING)
+    query_counts = new_query_counts(rows * features.values, weights, np.concatenate(counts))
     return Evaluation(values, places, columns, tables, conjunctions, halfspaces, query_counts)
 
 

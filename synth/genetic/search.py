@@ -31,7 +31,7 @@ from synth.genetic.columns import new_columns
 from synth.genetic.elites import new_elites
 from synth.genetic.evaluation import Evaluation, evaluate
 from synth.genetic.evolution import evolve
-from synth.genetic.measured_features import parts_of
+from synth.genetic.measured_features import measured_features_of
 from synth.genetic.query_counts import loss_of
 from synth.genetic.ragged import Floats
 from synth.genetic.start import follow_shares
@@ -92,12 +92,12 @@ class GeneticSearch:
         Values and noise are fractions; noise is infinite if a query was not measured. Progress is
         reported more than once a second; an exception raised by `report` ends the search.
         """
-        parts = parts_of(measured, values, noise, self._schema)
+        features = measured_features_of(measured, values, noise, self._schema)
         if not self._has_started:
-            self._values = follow_shares(self._values, parts, self._schema, self._rng)
+            self._values = follow_shares(self._values, features, self._schema, self._rng)
             self._has_started = True
-        best = evaluate(self._values, parts, self._schema)
-        finished = self._evolve(best, int(np.isfinite(parts.noise).sum()), report)
+        best = evaluate(self._values, features, self._schema)
+        finished = self._evolve(best, int(np.isfinite(features.noise).sum()), report)
         report(self._generations, self._generations)
         return finished
 

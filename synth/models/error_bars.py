@@ -42,6 +42,7 @@ FOLLOWED, SHRUNK, EMPTY = 1.15, 1.2, 0.03
 HIDDEN, EMPTY_UNMEASURED = 0.4, 0.02
 SCATTERED, BENT, ASSUMED = 1.2, 0.05, 0.7
 DRAWN = 0.16
+"""Chosen on public tables (docs/adr/0022-error-bars-by-formula.md), as are those above."""
 STANDS_OUT = 5.0
 """A measured count of this many standard deviations is certainly above zero."""
 GRAIN, LEAST = 0.5, 0.5

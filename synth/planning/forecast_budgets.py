@@ -36,6 +36,7 @@ WORK_OF_ANSWERS = 5
 STEPS = 10
 """Plans of a search: the range of epsilon is halved as often on a logarithmic scale."""
 STEPS_OF_WARNING, LEAST_STEPS = 6, 5
+"""Plans of the search for the budget that a warning names; with fewer than the second there is no search."""
 SMALLEST, LARGEST = 0.001, 100.0
 """The range of epsilon that is searched."""
 

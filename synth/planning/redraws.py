@@ -12,6 +12,7 @@ from synth.planning.spending import Draws, Plan
 REAL_CHARACTERS = 18
 """A real number without declared decimals, in a CSV file."""
 PARQUET_REAL_BYTES = 8
+"""A double."""
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,15 @@ from synth.table.linking import groups_in
 MAX_CHARTS = 60
 """Maximum number of columns shown: the page must stay readable."""
 MAX_CATEGORIES = 10
+"""Largest number of categories of a chart, with one bar for all others."""
 MAX_BINS = 24
+"""Largest number of bins that a chart shows as declared."""
 INTERVALS = 20
 """Number of intervals for a numeric column without bins, or with too many."""
 PAIR_ROWS = 100_000
 """Maximum number of rows, evenly spaced, on which dependence is computed."""
 CHARTED_AT_ONCE = 2**18
+"""Rows that are counted at a time."""
 
 Bars = NDArray[np.uint8]
 Number = IntegerColumn | RealColumn
