@@ -144,7 +144,7 @@ def test_errors_of_shares_and_of_counts_are_told_apart(protection: Protection) -
 
 def test_the_screen_of_public_data_is_shown() -> None:
     screened = {"name": "pmw_pub", "rounds": 2, "screen": {"share": 0.1, "max_error": 1.0}}
-    # With so many rows no noise takes the error beyond one.
+    # With this number of rows, noise cannot move the error above one.
     table = coded_table(SCHEMA, random_rows(SIZES, 1000))
     for mechanism, words in (
         (screened, "The release would have stopped above 100.0%"),
