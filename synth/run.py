@@ -37,7 +37,6 @@ from synth.table import Chunk, Table, align
 __all__ = ["FinishedRelease", "JobProgress", "Journal", "MemoryJournal", "Operation", "run"]
 
 CERTIFICATE_DELTAS = (1e-6, 1e-9, 1e-12)
-"""The deltas at which every certificate states epsilon, beside that of the population."""
 
 
 @dataclass(frozen=True)
