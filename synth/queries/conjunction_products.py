@@ -18,7 +18,7 @@ from scrim.spec.schema import Attribute, Schema
 from scrim.spec.workload.conditions import numeric_columns
 from synth.planning.memory import KEPT_TABLES, MAX_ENTRIES
 from synth.queries.condition_arrays import ConditionArrays, Integers
-from synth.queries.coordinates import MISSING, coordinate_starts, edge_places
+from synth.queries.coordinates import IS_MISSING, coordinate_starts, edge_places
 from synth.queries.readable import Products, SoftRows
 
 
@@ -151,7 +151,7 @@ class SoftPlaces:
             if isinstance(column, CategoricalColumn):
                 point[mine] = starts[column.name] + conditions.low[mine].astype(np.int64)
                 continue
-            point[mine] = starts[column.name] + MISSING
+            point[mine] = starts[column.name] + IS_MISSING
             position[mine] = numeric[column.name]
             low[mine] = edge_places(column, conditions.low[mine])
             high[mine] = edge_places(column, conditions.high[mine])

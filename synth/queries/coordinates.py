@@ -13,7 +13,7 @@ from scrim.spec.columns import IntegerColumn, RealColumn
 from scrim.spec.schema import Attribute
 from scrim.spec.workload.halfspaces import coordinates
 
-PLACE, MISSING = 0, 1
+PLACE, IS_MISSING = 0, 1
 """The coordinates of a number."""
 
 
