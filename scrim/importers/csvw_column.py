@@ -18,7 +18,7 @@ from scrim.importers.declaration import (
 )
 from scrim.spec.errors import SpecError
 
-_WHOLE = {
+_WHOLE_TYPES = {
     "integer",
     "long",
     "int",
@@ -141,9 +141,13 @@ def convert_column(name: str, fields: Fields, booleans: Booleans) -> Fields | No
     _check_null(what, fields, as_text=labels is not None)
     if labels is not None:
         return {**column, "type": "categorical", "values": labels}
-    if base in _WHOLE or base in _REAL:
-        kind = "integer" if base in _WHOLE else "real"
-        return {**column, "type": kind, **_range(what, fields, datatype, whole=base in _WHOLE)}
+    if base in _WHOLE_TYPES or base in _REAL:
+        kind = "integer" if base in _WHOLE_TYPES else "real"
+        return {
+            **column,
+            "type": kind,
+            **_range(what, fields, datatype, whole=base in _WHOLE_TYPES),
+        }
     if base in _TIME:
         raise SpecError(
             f"{what}: dates and times are not supported; store a number, such as days since a fixed "
@@ -196,7 +200,7 @@ def _labels(name: str, fields: Fields, datatype: Fields, booleans: Booleans) -> 
         return _agreed(name, listed or {"datatype": [False, True]}, booleans)
     if listed:
         return _agreed(name, listed, booleans)
-    if datatype["base"] in _WHOLE | _REAL | _TIME:
+    if datatype["base"] in _WHOLE_TYPES | _REAL | _TIME:
         return None
     return _alternatives(datatype.get("format"))
 
