@@ -19,7 +19,7 @@ from scrim.importers.declaration import (
 )
 from scrim.spec.errors import SpecError
 
-_WHOLE = {
+_WHOLE_TYPES = {
     "integer",
     "long",
     "int",
@@ -139,9 +139,13 @@ def convert_column(name: str, fields: Fields, booleans: Booleans) -> Fields | No
         return {**column, "type": "boolean", "true": [yes], "false": [no]}
     if labels is not None:
         return {**column, "type": "categorical", "values": labels}
-    if base in _WHOLE or base in _REAL:
-        kind = "integer" if base in _WHOLE else "real"
-        return {**column, "type": kind, **_range(what, fields, datatype, whole=base in _WHOLE)}
+    if base in _WHOLE_TYPES or base in _REAL:
+        kind = "integer" if base in _WHOLE_TYPES else "real"
+        return {
+            **column,
+            "type": kind,
+            **_range(what, fields, datatype, whole=base in _WHOLE_TYPES),
+        }
     if base in DATES:
         return {**column, **date_declaration(what, {**datatype, **fields}, base, datatype)}
     if base in _TIME:
@@ -198,7 +202,7 @@ def _labels(name: str, fields: Fields, datatype: Fields, booleans: Booleans) -> 
         return _agreed(name, listed or {"datatype": [False, True]}, booleans)
     if listed:
         return _agreed(name, listed, booleans)
-    if datatype["base"] in _WHOLE | _REAL | _TIME:
+    if datatype["base"] in _WHOLE_TYPES | _REAL | _TIME:
         return None
     return _alternatives(datatype.get("format"))
 

@@ -120,9 +120,9 @@ MUTANTS = (
     Mutant(
         "values outside the schema dropped instead of mapped",
         "synth/table/steps.py",
-        "lower, upper = self._line.lower, self._line.upper\n        kinds =",
-        "lower, upper = self._line.lower, self._line.upper\n"
-        "        numbers = numbers[~((numbers < lower) | (numbers > upper))]\n        kinds =",
+        "kinds = kinds_in(numbers, len(self.column.apart))\n        whole = np.rint(",
+        "numbers = numbers[~((numbers < lower) | (numbers > upper))]\n"
+        "        kinds = kinds_in(numbers, len(self.column.apart))\n        whole = np.rint(",
         ("tests/synth/table/test_encoding.py",),
     ),
     Mutant(
