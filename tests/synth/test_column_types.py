@@ -13,7 +13,7 @@ from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LevelTable, TwoLevelSchema
 from synth.genetic.evaluation import evaluate
-from synth.genetic.measured_features import parts_of
+from synth.genetic.measured_features import measured_features_of
 from synth.missing import kinds_in
 from synth.models.relaxed import RelaxedRows
 from synth.queries import QuerySet, compile_workload
@@ -112,9 +112,9 @@ def test_every_form_of_rows_has_the_counts_of_the_table() -> None:
     counts = compiled.count(counted)
     [(_, numbers)] = counted.read(codes=(), numbers=SCHEMA.names)
     values = np.stack([numbers[name].astype(np.float64) for name in SCHEMA.names], axis=1)
-    parts = parts_of(compiled, counts / ROWS, np.full(compiled.size, 0.1), SCHEMA)
-    evaluation = evaluate(values, parts, SCHEMA)
-    np.testing.assert_array_equal(evaluation.tally.counts / ROWS, parts.values)
+    features = measured_features_of(compiled, counts / ROWS, np.full(compiled.size, 0.1), SCHEMA)
+    evaluation = evaluate(values, features, SCHEMA)
+    np.testing.assert_array_equal(evaluation.query_counts.counts / ROWS, features.values)
     soft = QuerySet(
         [block for block in compiled.blocks if block.is_whole or "half" not in block.name]
     )
