@@ -63,12 +63,12 @@ class OrdinalColumn(NumberColumn):
         """Number of codes."""
         return self.line.size
 
-    @property
+    @cached_property
     def apart(self) -> tuple[str, ...]:
         """The kinds of missing values, and `other` if it is not one of the values."""
         return self.kinds if self.other in self.values else (*self.kinds, self.other)
 
-    @property
+    @cached_property
     def texts(self) -> tuple[str, ...]:
         """The text of every released value except missing ones."""
         return tuple(self.values) if self.other in self.values else (*self.values, self.other)
