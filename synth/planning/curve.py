@@ -53,7 +53,7 @@ def rho_of(moves: Sequence[Moved]) -> float:
 
 def delta_at(moves: Sequence[Moved], epsilon: float) -> float:
     """The smallest delta at which the noise guarantees `epsilon`, rounded up; 1 if it is not known."""
-    classes = _merge(moves)
+    classes = merge(moves)
     if not classes:
         return 0.0
     if epsilon <= 0 or any(moved.sigma**2 < MIN_VARIANCE for moved in classes):
@@ -106,7 +106,7 @@ def period_of(epsilon: float, rho: float, tilt: float) -> float:
     return max((30 + max(0.0, decay)) / tilt, 9 * math.sqrt(rho))
 
 
-def _merge(moves: Sequence[Moved]) -> list[Moved]:
+def merge(moves: Sequence[Moved]) -> list[Moved]:
     """Coordinates with the same scale and shift together."""
     together: Counter[tuple[float, int]] = Counter()
     for moved in moves:

@@ -42,6 +42,11 @@ class CategoricalColumn(Declared):
         return tuple(self.values) if self.other in self.values else (*self.values, self.other)
 
     @cached_property
+    def codes(self) -> dict[str, int]:
+        """The code of every label."""
+        return {label: code for code, label in enumerate(self.labels)}
+
+    @cached_property
     def size(self) -> int:
         """Number of codes: labels, then one for missing if `nullable`."""
         return len(self.labels) + self.nullable

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -25,7 +26,7 @@ class _NumericColumn(Declared):
     nullable: bool = True
     """Whether a missing value is kept as missing; if not, it becomes `lower`."""
 
-    @property
+    @cached_property
     def edges(self) -> tuple[float, ...]:
         """Edges of the half-open bins, the last one closed at `upper`."""
         raise NotImplementedError
@@ -88,7 +89,7 @@ class IntegerColumn(_NumericColumn):
             if any(edge != int(edge) for edge in bins.edges):
                 raise ValueError("the edges of an integer column must be whole numbers")
 
-    @property
+    @cached_property
     def edges(self) -> tuple[float, ...]:
         """Integer edges; the last is `upper` itself, which belongs to the last bin."""
         bins = self._declared_bins
@@ -182,7 +183,7 @@ class RealColumn(_NumericColumn):
                     f"{edges[i + 1]:g}; use more decimals or wider bins"
                 )
 
-    @property
+    @cached_property
     def edges(self) -> tuple[float, ...]:
         """Edges of the bins, computed exactly from the decimals as written, and rounded once."""
         bins = self._declared_bins
