@@ -84,6 +84,7 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
         lifespan=lifespan,
     )
     app.state.metrics = metrics
+    app.state.readiness = health.SharedCheck()
     app.state.large_bodies = asyncio.Semaphore(LARGE_BODIES)
     app.add_middleware(
         RequestMiddleware, log=logger, metrics=metrics, body_seconds=settings.body_seconds
