@@ -21,7 +21,10 @@ FIRST_LOBES = 0
 LEFT_OUT = 1e-3
 """The sum is continued until what is left out is at most this part of it ..."""
 MAX_TERMS = 1_000
-"""... or until it has more terms than this."""
+"""... or until it has more terms than this ..."""
+MAX_WORK = 15_000
+"""... or until the next terms, times the number of classes, would be more than this. A sum that stops early
+is a larger bound."""
 UNDERFLOW = 1e-300
 """More than all terms that are too small for a float."""
 _TAU = 2 * math.pi
@@ -71,7 +74,8 @@ def delta_at(moves: Sequence[Moved], epsilon: float) -> float:
         size = count + len(classes) * (abs(z * (z + 1)) * rho + abs(z) * epsilon) + 100
         return value.real, abs(value) * size * 2.0**-48
 
-    found, rest = _sum_terms(term, _slowest_to_repeat(classes), step=step, height=height)
+    most = MAX_WORK / len(classes)
+    found, rest = _sum_terms(term, _slowest_to_repeat(classes), step=step, height=height, most=most)
     return min(1.0, (found + rest) * (1 + 2**-40) + UNDERFLOW)
 
 
@@ -146,9 +150,17 @@ def _log_transform(z: complex, moved: Moved) -> complex:
 
 
 def _sum_terms(
-    term: Callable[[float], tuple[float, float]], bounding: Moved, *, step: float, height: float
+    term: Callable[[float], tuple[float, float]],
+    bounding: Moved,
+    *,
+    step: float,
+    height: float,
+    most: float,
 ) -> tuple[float, float]:
-    """The sum over the first lobes, and a bound on its rounding error and on what it leaves out."""
+    """The sum over the first lobes, and a bound on its rounding error and on what it leaves out.
+
+    Lobes beside the central one are added while there are at most `most` terms.
+    """
     decay, spacing = 0.36 * bounding.rho, bounding.spacing
     reach = math.sqrt(CUT / decay)
     area = math.sqrt(math.pi / decay) + step
@@ -170,6 +182,7 @@ def _sum_terms(
         found = math.fsum(values)
         beyond = area * (1 / lobes if lobes else math.pi**2 / 2) / spacing**2
         rest = height / math.pi * (between + beyond)
-        if rest <= LEFT_OUT * found or terms > MAX_TERMS:
+        further = 2 * reach / step * max(1, lobes)
+        if rest <= LEFT_OUT * found or terms > MAX_TERMS or terms + further > most:
             return found, rest + error
         lobes = 2 * lobes or 1

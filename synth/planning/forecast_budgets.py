@@ -62,7 +62,9 @@ class Budgets:
     def most(self) -> int:
         """How many budgets a preview may plan, the search included."""
         planned = self.resolved.plan
-        blocks = 1 + len(planned.asked) + len(planned.measured)
+        # A block that several items ask for is forecast for each of them.
+        asked = sum(map(len, planned.asked.items))
+        blocks = 1 + asked + len(planned.measured)
         if isinstance(self.resolved.release.mechanism, Gaussian):
             blocks *= WORK_OF_ANSWERS
         return MOST_WORK // blocks

@@ -200,6 +200,21 @@ def test_items_are_expanded_once_however_many_budgets_are_planned(
     assert expanded == [1, 2, 2]
 
 
+def test_blocks_of_repeated_items_count_for_each_item() -> None:
+    schema, subject = numbers(10, bins=4), Subject("rows", numbers(10, bins=4), ADD_REMOVE)
+    found = []
+    for times in (1, 50):
+        body = {
+            "workload": [marginals(2)] * times,
+            "mechanism": {"name": "relaxed_projection"},
+            "budget": {"rho": 1.0},
+        }
+        resolved = resolve(AskedRelease.model_validate(body), schema, ADD_REMOVE, 1e-9)
+        found.append(Budgets(resolved, subject, 1e-9).most)
+    once, often = found
+    assert often < once / 10
+
+
 def test_each_interval_is_compared_with_the_bins_of_its_own_column(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
