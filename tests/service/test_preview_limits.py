@@ -233,7 +233,7 @@ def test_each_interval_is_compared_with_the_bins_of_its_own_column(
 
 def test_a_columns_codes_and_edges_are_listed_once() -> None:
     column = CategoricalColumn(name="c", type="categorical", values=["a", "b"])
-    assert column.codes is column.codes
+    assert column.code_of is column.code_of
     number = numbers(1).columns[0]
     assert isinstance(number, IntegerColumn)
     assert number.edges is number.edges

@@ -117,7 +117,7 @@ class LabelledColumn(AttributeColumn):
         return len(self.labels) + len(self.kinds)
 
     @cached_property
-    def codes(self) -> dict[str, int]:
+    def code_of(self) -> dict[str, int]:
         """The code of every label, and of every kind of missing values if there are several."""
         named = (*self.labels, *self.kinds) if len(self.kinds) > 1 else self.labels
         return {text: code for code, text in enumerate(named)}

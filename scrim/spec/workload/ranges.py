@@ -163,7 +163,7 @@ def _reader(name: str, columns: Mapping[str, Attribute]) -> Callable[[Wanted], C
     column = columns[name]
     if not isinstance(column, LabelledColumn):
         return lambda wanted: _condition_on_number(column, wanted)
-    code_of = column.codes
+    code_of = column.code_of
 
     def read(wanted: Wanted) -> Condition:
         if wanted is None:
