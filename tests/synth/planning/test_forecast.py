@@ -103,6 +103,13 @@ def test_more_rows_err_less() -> None:
     assert few.mean_absolute_error > 3 * many.mean_absolute_error
 
 
+@pytest.mark.parametrize("name", ["generative_network", "aim", "mwem", "gem", "private_gsd"])
+def test_the_largest_error_exceeds_the_mean_where_noise_is_negligible(name: str) -> None:
+    """What a model misses, and drawing rows, move the largest cell of a table most."""
+    found = forecast_of(NARROW, mechanism={"name": name}, expected_rows=10**8).expected
+    assert found.max_error > 1.3 * found.mean_absolute_error
+
+
 # Warnings -----------------------------------------------------------------------------------------
 
 
@@ -128,6 +135,16 @@ def test_tiny_budgets_measure_single_columns_only() -> None:
 def test_noise_above_most_cells_is_told() -> None:
     changes: dict[str, Any] = {"budget": {"epsilon": 0.1}, "expected_rows": 500}
     assert "cells-below-noise" in types_of(NARROW, **changes)
+
+
+@pytest.mark.parametrize(("rows", "is_told"), [(100_000, False), (500, True)])
+def test_noise_on_parts_of_marginals_is_told_as_that_of_their_counts(
+    rows: int, is_told: bool
+) -> None:
+    """The values of a part of 20 by 20 cells are 400 times as large as counts, and so is their noise."""
+    pairs = {f"c{position}": 20 for position in range(6)}
+    found = types_of(pairs, mechanism={"name": "gaussian"}, expected_rows=rows)
+    assert ("cells-below-noise" in found) == is_told
 
 
 def test_repeated_rows_are_told() -> None:
