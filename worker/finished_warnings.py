@@ -5,11 +5,11 @@ from synth.planning.forecast_warnings import of_counted_rows
 from worker.jobs import ReleaseJob
 
 
-def warnings_of(order: ReleaseJob, model: ReleasedModel) -> list[dict[str, str]]:
+def warnings_of(job: ReleaseJob, model: ReleasedModel) -> list[dict[str, str]]:
     """The warnings of a finished job; a dry run counts no private rows, so it has none."""
-    if order.is_dry_run:
+    if job.is_dry_run:
         return []
     found = of_counted_rows(
-        order.spec, model.estimated_rows, sigma=model.rows_sigma, noun=model.schema.row_noun
+        job.spec, model.estimated_rows, sigma=model.rows_sigma, noun=model.schema.row_noun
     )
     return [vars(each) for each in found]
