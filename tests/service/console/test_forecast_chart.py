@@ -7,7 +7,7 @@ import pytest
 
 from scrim.spec.budget import Budget, units_of_epsilon
 from scrim.spec.release import AskedRelease
-from service.console.forecast_chart import LEFT, RIGHT, WIDTH, Chart, chart_of
+from service.console.forecast_chart import LEFT, RIGHT, VIEW_WIDTH, Chart, chart_of
 from service.data.ledger.records import LedgerAccount
 from service.populations.schemas import BudgetView, PopulationView
 from service.releases.preview_schemas import PointView, PreviewView
@@ -65,7 +65,7 @@ def chart(left: float) -> Chart:
 
 @pytest.mark.parametrize(
     ("left", "drawn", "label"),
-    [(1.0, (LEFT + WIDTH - RIGHT) / 2, "1"), (0.01, LEFT, "0.01"), (30.0, None, "30")],
+    [(1.0, (LEFT + VIEW_WIDTH - RIGHT) / 2, "1"), (0.01, LEFT, "0.01"), (30.0, None, "30")],
 )
 def test_the_remaining_budget_is_drawn(left: float, drawn: float | None, label: str) -> None:
     """All of the chart is beyond a budget below its first epsilon, and nothing beyond a large one."""
@@ -73,4 +73,4 @@ def test_the_remaining_budget_is_drawn(left: float, drawn: float | None, label: 
     assert found.left == (None if drawn is None else pytest.approx(drawn, abs=0.5))
     assert found.left_label == label
     xs = [float(point.split(",")[0]) for point in found.line.split()]
-    assert xs == sorted(xs) and (xs[0], xs[-1]) == (LEFT, WIDTH - RIGHT)
+    assert xs == sorted(xs) and (xs[0], xs[-1]) == (LEFT, VIEW_WIDTH - RIGHT)
