@@ -182,7 +182,8 @@ class Release(Record):
     quality: ReleaseQuality | None = None
     """The certified error of its rows, once it has succeeded and if it was requested."""
     warnings: list[Notice] = []
-    """Limits of the release that its preview states."""
+    """Limits of the release: those of its preview and, once it has succeeded, those that follow from the
+    counted number of rows."""
 
     @property
     def is_over(self) -> bool:
