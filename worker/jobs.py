@@ -10,9 +10,15 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scrim.spec.choice import MechanismChoice
-from scrim.spec.columns import Bins, CategoricalColumn, IdentifierColumn
+from scrim.spec.columns import (
+    Bins,
+    DateBins,
+    DateColumn,
+    DatetimeColumn,
+    IdentifierColumn,
+)
 from scrim.spec.release import ReleaseSpec
-from scrim.spec.schema import Column, Schema
+from scrim.spec.schema import Column, Schema, is_discrete
 from service.data import datasets, populations, releases
 from service.data.canonical import canonical_sha256
 from service.data.context import Context
@@ -148,9 +154,10 @@ def _find_public(session: Session, release: ReleaseRow) -> DatasetRow | None:
 
 
 def _with_bins(column: Column) -> Column:
-    if isinstance(column, CategoricalColumn | IdentifierColumn) or column.bins is not None:
+    if isinstance(column, IdentifierColumn) or is_discrete(column):
         return column
-    return column.model_copy(update={"bins": Bins(count=1)})
+    bins = DateBins(count=1) if isinstance(column, DateColumn | DatetimeColumn) else Bins(count=1)
+    return column.model_copy(update={"bins": bins})
 
 
 def _require_reserved(

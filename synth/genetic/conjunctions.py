@@ -84,7 +84,7 @@ def _range_of(condition: Condition, columns: Columns, column: int) -> tuple[int,
     cuts = columns.cuts_of(column)
     missing = len(cuts) + 1
     if not isinstance(condition, InInterval):
-        return missing, missing + 1
+        return missing + condition.kind, missing + condition.kind + 1
     low, high = np.searchsorted(cuts, [condition.low, condition.high], side="right")
     # An interval that ends at the upper bound is closed there.
     return int(low), missing if condition.high == columns.upper[column] else int(high)

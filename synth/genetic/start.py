@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
-from scrim.spec.columns import IntegerColumn
+from scrim.spec.columns import IntegerColumn, LabelledColumn
 from scrim.spec.schema import Attribute, Schema
 from synth.genetic.measured_features import MeasuredFeatures
 from synth.genetic.ragged import Floats, Integers
+from synth.missing import numbers_of_kinds
 from synth.models.sampling import draw_systematically
 from synth.queries.reading import Reading
 from synth.table import Table, store_numbers
@@ -60,12 +61,13 @@ def _draw_inside(
     last = len(edges) - 2
     cells = np.minimum(codes, last)
     low, high = edges[cells], edges[cells + 1]
-    if isinstance(column, IntegerColumn):
+    if isinstance(column, LabelledColumn) or isinstance(column.line, IntegerColumn):
         # Integers below the next edge; the upper bound belongs to the last cell.
         numbers = np.floor(low + rng.random(len(codes)) * (high - low + (cells == last)))
     else:
         numbers = low + rng.random(len(codes)) * (high - low)
-    return np.where(codes > last, np.nan, numbers)
+    kinds = numbers_of_kinds(max(1, reading.size - last - 1))
+    return np.where(codes > last, kinds[np.maximum(codes - last - 1, 0)], numbers)
 
 
 def _as_stored(columns: list[Floats], schema: Schema) -> Floats:

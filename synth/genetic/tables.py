@@ -91,7 +91,7 @@ def _codes_of_places(reading: Reading, columns: Columns, column: int) -> Integer
     if reading.edges is None:
         return np.arange(reading.size)
     codes = np.searchsorted(reading.edges[1:-1], columns.cuts_of(column), side="right")
-    return np.array([0, *codes, reading.size - 1])
+    return np.array([0, *codes, *range(len(reading.edges) - 1, reading.size)])
 
 
 def count_in_tables(tables: Tables) -> Integers:

@@ -14,7 +14,7 @@ from benchmarks.comparison.plots import styled
 from benchmarks.comparison.tables import Figures
 from benchmarks.data import DataSet
 from benchmarks.mixed.findings import Case, Findings, Found, Study, measure_cases
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Ranges
 from synth.genetic import GeneticSearch
@@ -53,10 +53,10 @@ def sparse_data() -> DataSet:
 
 def every_category(schema: Schema) -> QuerySet:
     """One query per category. As marginals, they would be the starting point of the search."""
-    queries: list[dict[str, list[float] | str | None]] = [
+    queries: list[dict[str, list[float | str] | str | None]] = [
         {column.name: value}
         for column in schema.attributes
-        if isinstance(column, CategoricalColumn)
+        if isinstance(column, LabelledColumn)
         for value in column.labels
     ]
     return compile_workload([Ranges(type="ranges", queries=queries)], schema)
