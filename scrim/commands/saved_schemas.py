@@ -15,6 +15,8 @@ from scrim.display import note, show_json, show_record, show_table
 from scrim.records import SavedSchema
 from scrim.values import parse_schema
 
+__all__ = ["app", "find_saved"]
+
 _VERSION = re.compile(r"(?P<name>.+)@(?P<version>[1-9][0-9]{0,8})")
 
 Wanted = Annotated[str, typer.Argument(metavar="SCHEMA", help="Its id, its name, or name@version.")]
