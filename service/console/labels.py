@@ -35,20 +35,35 @@ def describe_workload(items: Sequence[Mapping[str, Any]]) -> str:
 
 def describe_column(column: Mapping[str, Any]) -> str:
     """What a column may hold, in one line."""
-    if column["type"] == "identifier":
+    kind = column["type"]
+    if kind == "identifier":
         return "never released"
-    if column["type"] == "categorical":
-        values = column["values"]
-        more = f" and {len(values) - _SHOWN_VALUES:,} more" if len(values) > _SHOWN_VALUES else ""
-        return ", ".join(values[:_SHOWN_VALUES]) + more
-    bins = column.get("bins") or {}
-    cut = ""
+    if kind == "boolean":
+        true, false = (column.get(each) or [each] for each in ("true", "false"))
+        return f"{_some(true)} or {_some(false)}"
+    if kind == "code":
+        codes = column.get("values") or [each["code"] for each in column["code_list"]]
+        return f"{len(codes):,} codes: {_some(codes)}"
+    if kind in ("categorical", "ordinal"):
+        return _some(column["values"], " < " if kind == "ordinal" else ", ")
+    lower, upper = (_bound(column[each]) for each in ("lower", "upper"))
+    return f"{lower} to {upper}{_cut(column.get('bins') or {})}"
+
+
+def _some(values: Sequence[str], separator: str = ", ") -> str:
+    left = len(values) - _SHOWN_VALUES
+    return separator.join(values[:_SHOWN_VALUES]) + (f" and {left:,} more" if left > 0 else "")
+
+
+def _bound(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:,.15g}"
+
+
+def _cut(bins: Mapping[str, Any]) -> str:
     if "width" in bins:
-        cut = f", in bins of {bins['width']:g}"
-    elif bins:
-        number = bins.get("count") or len(bins["edges"]) - 1
-        cut = f", in {number:,} bins"
-    return f"{column['lower']:,.15g} to {column['upper']:,.15g}{cut}"
+        return f", in bins of {bins['width']:g}"
+    number = bins.get("count") or bins.get("adaptive") or len(bins.get("edges", [None])) - 1
+    return f", in {number:,} bins" if bins else ""
 
 
 def describe_file(name: str) -> str:
