@@ -14,6 +14,7 @@ from scrim.spec.columns import (
     OrdinalColumn,
     RealColumn,
 )
+from scrim.spec.columns.missing import as_number
 from scrim.spec.columns.periods import period_of
 from scrim.spec.schema import Attribute, Column
 
@@ -29,16 +30,13 @@ def reader_of(column: Column) -> Callable[[str | None], Verdict]:
     if isinstance(column, IdentifierColumn):
         return lambda text: "fits" if (text or "").strip() else "missing"
     judge = _judge_of(column)
-    spellings = column.kind_of_spelling
     known: dict[str, Verdict] = {}
 
     def read(text: str | None) -> Verdict:
         text = text or ""
         verdict = known.get(text)
         if verdict is None:
-            bare = text.strip()
-            is_missing = text in spellings or (bare in spellings and not column.is_value(bare))
-            verdict = "missing" if is_missing else judge(text)
+            verdict = judge(text)
             if len(known) < MOST_REMEMBERED:
                 known[text] = verdict
         return verdict
@@ -48,12 +46,37 @@ def reader_of(column: Column) -> Callable[[str | None], Verdict]:
 
 def _judge_of(column: Attribute) -> Callable[[str], Verdict]:
     if isinstance(column, LabelledColumn | OrdinalColumn):
-        return lambda text: (
-            "fits" if column.is_value(text) or column.is_value(text.strip()) else "undeclared"
-        )
+        return _judge_of_texts(column)
+    spellings, numbers = column.kind_of_spelling, set[float | None]()
     if isinstance(column, DateColumn | DatetimeColumn):
-        return _judge_of_dates(column)
-    return _judge_of_numbers(column)
+        judge = _judge_of_dates(column)
+    else:
+        judge = _judge_of_numbers(column)
+        # A number that means missing may be written in several ways.
+        numbers = {as_number(text) for text in spellings} - {None}
+
+    def judge_cell(text: str) -> Verdict:
+        bare = text.strip()
+        if text in spellings or bare in spellings or (numbers and as_number(bare) in numbers):
+            return "missing"
+        return judge(bare)
+
+    return judge_cell
+
+
+def _judge_of_texts(column: LabelledColumn | OrdinalColumn) -> Callable[[str], Verdict]:
+    spellings = column.kind_of_spelling
+
+    def judge(text: str) -> Verdict:
+        # As it is written, then without surrounding spaces; a declared value is never missing.
+        for each in dict.fromkeys([text, text.strip()]):
+            if column.is_value(each) and (each or each == text):
+                return "fits"
+            if each in spellings and (each or each == text):
+                return "missing"
+        return "undeclared"
+
+    return judge
 
 
 def _judge_of_numbers(column: IntegerColumn | RealColumn) -> Callable[[str], Verdict]:
@@ -61,7 +84,6 @@ def _judge_of_numbers(column: IntegerColumn | RealColumn) -> Callable[[str], Ver
     is_whole = isinstance(column, IntegerColumn)
 
     def judge(text: str) -> Verdict:
-        text = text.strip()
         if _INFINITE.fullmatch(text):
             return "below" if text.startswith("-") else "above"
         if _NUMBER.fullmatch(text) is None:
