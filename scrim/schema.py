@@ -159,7 +159,7 @@ def _require_statement(is_public: bool) -> None:
     if not is_public:
         raise UnusableInput(
             "a schema may be proposed from a public sample only: bounds and categories of private rows "
-            "tell about single people, and no noise covers them. State that this sample is public "
+            "reveal individuals, and no noise protects them. State that this sample is public "
             "(sample_is_public=True; --i-state-this-sample-is-public), or declare the schema from what "
             "is known without the rows: a code book, a form, a law"
         )

@@ -44,7 +44,9 @@ CSV_ESCAPING = {
 File = tuple[Iterable[bytes], str]
 """The content of a file in pieces, and its media type."""
 _ROWS_AT_ONCE = 2**16
+"""Rows that are written at a time."""
 _PIECE_BYTES = 2**20
+"""Size of the pieces in which files are stored."""
 
 
 @dataclass(frozen=True)

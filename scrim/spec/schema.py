@@ -25,6 +25,7 @@ from scrim.spec.columns import (
 from scrim.spec.columns.missing import without
 
 MAX_COLUMNS = 1000
+"""Largest number of columns of a schema; plans of pairs grow with its square."""
 MAX_SCHEMA_CODES = 500_000
 """Largest total number of bins and values of all columns."""
 

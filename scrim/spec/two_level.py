@@ -26,6 +26,7 @@ from scrim.spec.schema import (
 )
 
 MAX_GROUP_SIZE = 1000
+"""Largest bound on the size of a group: models have a place for each individual."""
 
 LevelTable = Literal["groups", "individuals"]
 """One of the two tables."""

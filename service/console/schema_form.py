@@ -20,6 +20,7 @@ from service.console.schema_rows import (
 from service.data.errors import ProblemDocument
 
 FIRST_ROWS = 3
+"""Empty rows of a new form."""
 MOST_ROWS = 500
 """A form with more rows is too slow to use; a schema in JSON may be longer."""
 _LABELS = {'"lower"': '"from"', '"upper"': '"to"'}

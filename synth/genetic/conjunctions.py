@@ -110,7 +110,7 @@ def _hold(conjunctions: ConjunctionArrays, places: Integers, first: int, last: i
 @compiled
 def change_conjunctions(
     conjunctions: ConjunctionArrays,
-    tally: QueryCounts,
+    query_counts: QueryCounts,
     places: Integers,
     candidates: Candidates,
     start: int,
@@ -129,9 +129,9 @@ def change_conjunctions(
             if held != holds and _hold_elsewhere(conjunctions, row, conjunction, column):
                 query = conjunctions.first_query + conjunction
                 direction = JOINS if holds else LEAVES
-                change += tally.gains[query, direction]
+                change += query_counts.gains[query, direction]
                 if is_kept:
-                    move(tally, query, direction)
+                    move(query_counts, query, direction)
         candidates.score[index] += change
 
 

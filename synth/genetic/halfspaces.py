@@ -94,7 +94,7 @@ def count_in_halfspaces(halfspaces: HalfspaceArrays) -> Integers:
 @compiled
 def change_halfspaces(
     halfspaces: HalfspaceArrays,
-    tally: QueryCounts,
+    query_counts: QueryCounts,
     columns: Columns,
     values: Floats,
     candidates: Candidates,
@@ -119,9 +119,9 @@ def change_halfspaces(
             is_inside = moved <= thresholds[plane]
             if is_inside != (sums[plane] <= thresholds[plane]):
                 query, direction = halfspaces.first_query + plane, JOINS if is_inside else LEAVES
-                change += tally.gains[query, direction]
+                change += query_counts.gains[query, direction]
                 if is_kept:
-                    move(tally, query, direction)
+                    move(query_counts, query, direction)
             if is_kept:
                 sums[plane] = moved
         candidates.score[index] += change

@@ -15,11 +15,11 @@ from synth.table import Table, store_numbers
 
 
 def follow_shares(
-    values: Floats, parts: MeasuredFeatures, schema: Schema, rng: np.random.Generator
+    values: Floats, features: MeasuredFeatures, schema: Schema, rng: np.random.Generator
 ) -> Floats:
     """Redraw the columns with measured shares; the others are unchanged."""
     drawn = list(values.T)
-    shares = measured_shares(parts)
+    shares = measured_shares(features)
     for position, column in enumerate(schema.attributes):
         if column.name in shares:
             reading, weights = shares[column.name]
@@ -28,16 +28,16 @@ def follow_shares(
     return _as_stored(drawn, schema)
 
 
-def measured_shares(parts: MeasuredFeatures) -> dict[str, tuple[Reading, Floats]]:
+def measured_shares(features: MeasuredFeatures) -> dict[str, tuple[Reading, Floats]]:
     """The shares of each column's codes, from the least noisy table with that column; among equally noisy
     tables, from the finest."""
     shares: dict[str, tuple[Reading, Floats]] = {}
     ranks: dict[str, tuple[float, int]] = {}
     start = 0
-    for axes in parts.tables:
+    for axes in features.tables:
         sizes = [axis.size for axis in axes]
         end = start + math.prod(sizes)
-        values, noise = parts.values[start:end], parts.noise[start:end]
+        values, noise = features.values[start:end], features.noise[start:end]
         start = end
         if not np.isfinite(noise).all():
             continue

@@ -19,6 +19,7 @@ from synth.planning.spending import Draws, Plan
 REAL_CHARACTERS = 18
 """A real number without declared decimals, in a CSV file."""
 PARQUET_REAL_BYTES = 8
+"""A double."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def _csv_bytes(column: Attribute) -> float:
 
 
 def _parquet_bytes(column: Attribute) -> float:
-    """Categories and integers take about as many bits as tell them apart."""
+    """Categories and integers take about as many bits as their number of values needs."""
     if isinstance(column, LabelledColumn):
         return math.log2(len(column.texts) + 2) / 8
     line = column.line

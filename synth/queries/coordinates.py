@@ -13,7 +13,7 @@ from scrim.spec.columns import IntegerColumn, LabelledColumn, RealColumn
 from scrim.spec.schema import Attribute
 from scrim.spec.workload.halfspaces import coordinates
 
-PLACE, MISSING = 0, 1
+PLACE, IS_MISSING = 0, 1
 """The coordinates of a number."""
 
 
@@ -34,7 +34,7 @@ def kind_starts(columns: Sequence[Attribute]) -> dict[str, int]:
     for column in columns:
         if isinstance(column, LabelledColumn):
             continue
-        found[column.name] = end if len(column.apart) > 1 else starts[column.name] + MISSING
+        found[column.name] = end if len(column.apart) > 1 else starts[column.name] + IS_MISSING
         end += len(column.apart) if len(column.apart) > 1 else 0
     return found
 

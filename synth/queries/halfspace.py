@@ -17,7 +17,7 @@ from scrim.spec.sensitivity import Sensitivity, of_predicates
 from scrim.spec.workload.halfspaces import HalfspaceBlock
 from synth.planning.memory import KEPT_TABLES, MAX_ENTRIES
 from synth.queries.block import Counts, QueryBlock
-from synth.queries.coordinates import MISSING, PLACE, coordinate_starts, span_of
+from synth.queries.coordinates import IS_MISSING, PLACE, coordinate_starts, span_of
 from synth.queries.features import PLACES, Contribution, HalfspaceFeatures
 from synth.queries.halfspace_counting import HalfspaceCounting
 from synth.queries.halfspace_draws import UNIT, WEIGHT, Batch, HalfspaceDraws
@@ -169,5 +169,5 @@ def _contribution(column: Attribute, weights: NDArray[np.int32], start: int) -> 
         lower=float(column.line.lower),
         span=span_of(column.line),
         slope=weights[start + PLACE].astype(np.int64),
-        offset=weights[start + MISSING].astype(np.int64)[None, :] * PLACES,
+        offset=weights[start + IS_MISSING].astype(np.int64)[None, :] * PLACES,
     )

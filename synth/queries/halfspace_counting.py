@@ -17,7 +17,7 @@ from scrim.spec.columns import LabelledColumn
 from scrim.spec.schema import Attribute
 from scrim.spec.workload.halfspaces import coordinates
 from synth.compiled import kept_on_disk
-from synth.queries.coordinates import MISSING, PLACE, coordinate_starts, span_of
+from synth.queries.coordinates import IS_MISSING, PLACE, coordinate_starts, span_of
 from synth.queries.features import PLACES, are_missing, place
 from synth.queries.halfspace_draws import Batch
 from synth.queries.marginal_counter import ROWS_WORTH_A_THREAD
@@ -88,7 +88,7 @@ class MergedColumns:
             if isinstance(column, LabelledColumn):
                 mine = weights[:, start : start + size].T.astype(np.float64)
             else:
-                missing = weights[:, start + MISSING].astype(np.float64)
+                missing = weights[:, start + IS_MISSING].astype(np.float64)
                 mine = np.stack([np.zeros_like(missing), missing])
             added = (added[:, None, :] + mine[None, :, :]).reshape(-1, len(weights))
         return added * PLACES

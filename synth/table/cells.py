@@ -21,6 +21,7 @@ Floats = npt.NDArray[np.float64]
 _NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity))$"
 _MIDNIGHT = r" 00:00:00(?:\.0+)?$"
 _LARGEST_EXACT = 2.0**53
+"""Whole numbers up to this have an exact float."""
 
 MAX_CELL_BYTES = 2**20
 """Longest text of a cell; a declared value has at most 1,000 characters."""

@@ -30,10 +30,13 @@ from synth.table.encoding import (
 )
 
 CHUNK_ROWS = 2**18
+"""Rows of a chunk: about 10 MiB for tables of a few dozen columns."""
 PARSED_BYTES = 4 * 2**20
 """Number of bytes parsed at a time; a row must fit into it."""
 HEADER_BYTES = 2**20
+"""Longest header of a file."""
 _WRITTEN_CELLS = 2**20
+"""Cells that are written at a time."""
 
 _HEADER_FIELD = re.compile(rb'(?:"((?:[^"]|"")*+)"|([^",\r\n][^,\r\n]*+|))(,|\r\n|\r|\n|\Z)')
 _NEEDS_QUOTES = re.compile(r'[",\r\n\ufeff]|^\s|\s$|^$')

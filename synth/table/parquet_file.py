@@ -24,6 +24,7 @@ Source = str | PathLike[str] | BinaryIO
 T = TypeVar("T")
 
 CHUNK_ROWS = 2**18
+"""Rows of a chunk: about 10 MiB for tables of a few dozen columns."""
 FOOTER_BYTES = 2**23
 """Largest footer of a file, which lists the columns of every row group."""
 PAGE_BYTES = 2**25
@@ -38,7 +39,9 @@ MAX_PAGES = 2**18
 PARQUET_SCHEMA_KEY = b"scrim.schema"
 """Metadata key under which a written file stores its schema as JSON."""
 _BUFFER_BYTES = 2**20
+"""Bytes that Arrow reads at a time."""
 _TAIL_BYTES = 8
+"""The length of the footer and a mark, at the end of every Parquet file."""
 
 # Numbers in parquet.thrift. The decoded size of these encodings is unknown before decoding.
 _UNBOUNDED = {6: "DELTA_LENGTH_BYTE_ARRAY", 7: "DELTA_BYTE_ARRAY"}

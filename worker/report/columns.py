@@ -27,12 +27,15 @@ from synth.table.linking import groups_in
 MAX_CHARTS = 60
 """Maximum number of columns shown: the page must stay readable."""
 MAX_CATEGORIES = 10
+"""Largest number of categories of a chart, with one bar for all others."""
 MAX_BINS = 24
+"""Largest number of bins that a chart shows as declared."""
 INTERVALS = 20
 """Number of intervals for a numeric column without bins, or with too many."""
 PAIR_ROWS = 100_000
 """Maximum number of rows, evenly spaced, on which dependence is computed."""
 CHARTED_AT_ONCE = 2**18
+"""Rows that are counted at a time."""
 
 Bars = NDArray[np.uint8]
 Number = IntegerColumn | RealColumn
@@ -176,7 +179,7 @@ def _categories(column: Attribute, schema: Schema, values: NDArray[Any]) -> _Cel
         gathered[order] = np.arange(len(order))
         gathered[-1] = len(order) + 1
         place = gathered[place]
-        notes.insert(0, f"the commonest of {len(labels):,} categories")
+        notes.insert(0, f"the most common of {len(labels):,} categories")
         labels = [*(labels[i] for i in order), f"{len(labels) - len(order):,} others"]
     return _Cells(labels, "; ".join(notes), lambda piece: place[reading.codes(piece)], is_gathered)
 
@@ -229,7 +232,7 @@ def _edges(column: Number) -> tuple[Sequence[float], str]:
         # The last bin of a given width may be narrower, and whole numbers divide unevenly.
         widths = [b - a for a, b in pairwise(column.edges[:-1])] or [1.0]
         is_uneven = max(widths) > 1.5 * min(widths)
-        return column.edges, "bins of unequal width, drawn alike" if is_uneven else ""
+        return column.edges, "bins of unequal width, drawn with equal width" if is_uneven else ""
     lower, upper = float(column.lower), float(column.upper)
     if isinstance(column, IntegerColumn) and upper - lower < MAX_BINS:
         return [lower + i for i in range(int(upper - lower) + 1)] + [upper], ""

@@ -23,6 +23,7 @@ from scrim.spec.workload.block import Block
 from scrim.spec.workload.marginals import MAX_BLOCKS, MAX_ORDER, ColumnSets, in_schema_order
 
 MAX_LEVELS = 16
+"""Largest number of levels of a tree: 65,536 finest intervals."""
 CELLS_OF_A_TABLE = 2
 """Smallest number of cells: every table has a numeric column with at least two intervals."""
 

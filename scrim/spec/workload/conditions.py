@@ -13,6 +13,7 @@ from scrim.spec.sensitivity import Sensitivity, of_predicates
 from scrim.spec.workload.block import Block
 
 MAX_PREDICATES = 1_000_000
+"""Largest number of queries in one item of prefixes, ranges or halfspaces."""
 MISSING_SHARE = 0.1
 """Share of random conditions on a nullable numeric column that ask for missing values."""
 

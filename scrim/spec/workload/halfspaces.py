@@ -17,6 +17,7 @@ from scrim.spec.workload.block import Block
 from scrim.spec.workload.conditions import MAX_PREDICATES, PredicateBlock
 
 MAX_WEIGHTS = 1_000_000_000
+"""Largest number of weights of all halfspaces of an item: each is drawn and multiplied in every pass."""
 
 
 def coordinates(column: Attribute) -> int:
