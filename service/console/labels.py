@@ -40,16 +40,14 @@ def describe_column(column: Mapping[str, Any]) -> str:
     kind = column["type"]
     if kind == "identifier":
         return "never released"
+    missing = _describe_missing(column.get("missing"))
     if kind == "boolean":
         true, false = (column.get(each) or [each] for each in ("true", "false"))
-        return f"{_some(true)} or {_some(false)}"
-    if kind == "code":
-        codes = column.get("values") or [each["code"] for each in column["code_list"]]
-        return f"{len(codes):,} codes: {_some(codes)}"
-    if kind in ("categorical", "ordinal"):
-        return _some(column["values"], " < " if kind == "ordinal" else ", ")
-    lower, upper = (_bound(column[each]) for each in ("lower", "upper"))
-    return f"{lower} to {upper}{_cut(column.get('bins') or {})}"
+        return f"{_some(true)} or {_some(false)}{missing}"
+    if kind in ("categorical", "ordinal", "code"):
+        listed = column.get("values") or [each["code"] for each in column["code_list"]]
+        return _some(listed, " < " if kind == "ordinal" else ", ") + missing
+    return _describe_range(column) + missing
 
 
 def _some(values: Sequence[str], separator: str = ", ") -> str:
@@ -57,15 +55,27 @@ def _some(values: Sequence[str], separator: str = ", ") -> str:
     return separator.join(values[:_SHOWN_VALUES]) + (f" and {left:,} more" if left > 0 else "")
 
 
-def _bound(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:,.15g}"
+def _describe_missing(missing: object) -> str:
+    """The spellings of missing values, or their kinds if several are declared."""
+    if isinstance(missing, Mapping):
+        return f"; missing: {', '.join(dict.fromkeys(missing.values()))}"
+    return f"; missing: {', '.join(missing)}" if isinstance(missing, list) else ""
 
 
-def _cut(bins: Mapping[str, Any]) -> str:
+def _describe_range(column: Mapping[str, Any]) -> str:
+    """The bounds and bins of numbers and dates."""
+    bins = column.get("bins") or {}
+    cut = ""
     if "width" in bins:
-        return f", in bins of {bins['width']:g}"
-    number = bins.get("count") or bins.get("adaptive") or len(bins.get("edges", [None])) - 1
-    return f", in {number:,} bins" if bins else ""
+        periods = f" {column['resolution']}s" if "resolution" in column else ""
+        cut = f", in bins of {bins['width']:g}{periods}"
+    elif bins:
+        number = bins.get("count") or bins.get("adaptive") or len(bins["edges"]) - 1
+        cut = f", in {number:,} bins"
+    if column["type"] in ("date", "datetime"):
+        kept = f", by {column['resolution']}" if "resolution" in column else ""
+        return f"{column['lower']} to {column['upper']}{kept}{cut}"
+    return f"{column['lower']:,.15g} to {column['upper']:,.15g}{cut}"
 
 
 def describe_file(name: str) -> str:

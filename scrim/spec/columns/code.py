@@ -158,10 +158,14 @@ class CodeColumn(LabelledColumn):
         return found
 
     def _steps(self) -> list[dict[str, str]]:
-        """The group of each code at each level, finest first; a code too short for a level has none."""
+        """The group of each code at each level, finest first; a code that is shorter than a level has none."""
         if isinstance(self.levels, list):
             return [
-                {code: f"{code[:length]}*" for code in self.codes if len(code) > length}
+                {
+                    code: f"{code[:length]}*" if len(code) > length else code
+                    for code in self.codes
+                    if len(code) >= length
+                }
                 for length in reversed(self.levels)
             ]
         return [self._groups]

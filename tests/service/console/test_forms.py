@@ -382,8 +382,8 @@ class TestWords:
         assert describe_column({"type": "identifier"}) == "never released"
         assert describe_column({"type": "boolean", "true": ["y"]}) == "y or false"
         assert describe_column({"type": "ordinal", "values": ["low", "high"]}) == "low < high"
-        assert describe_column(OTHERS[3]) == "1 codes: A01"
-        assert describe_column(OTHERS[5]) == "2015-01-01 to 2020-12-31, in 2 bins"
+        assert describe_column(OTHERS[3]) == "A01"
+        assert describe_column(OTHERS[5]) == "2015-01-01 to 2020-12-31, by hour, in 2 bins"
         long = {"type": "categorical", "values": [f"v{n}" for n in range(20)]}
         assert describe_column(long).endswith("v11 and 8 more")
         cut = {"type": "real", "lower": 0.0, "upper": 8000.0, "bins": {"edges": [0, 1, 8000]}}
