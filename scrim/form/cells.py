@@ -19,9 +19,9 @@ from scrim.spec.columns.periods import period_of
 from scrim.spec.schema import Attribute, Column
 
 Verdict = Literal["fits", "missing", "undeclared", "unreadable", "below", "above", "rounded"]
-MOST_REMEMBERED = 20_000
+MOST_JUDGED = 20_000
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_READABLE_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _INFINITE = re.compile(r"[+-]?(?:inf|infinity)", re.IGNORECASE)
 
 
@@ -37,7 +37,7 @@ def reader_of(column: Column) -> Callable[[str | None], Verdict]:
         verdict = known.get(text)
         if verdict is None:
             verdict = judge(text)
-            if len(known) < MOST_REMEMBERED:
+            if len(known) < MOST_JUDGED:
                 known[text] = verdict
         return verdict
 
@@ -86,7 +86,7 @@ def _judge_of_numbers(column: IntegerColumn | RealColumn) -> Callable[[str], Ver
     def judge(text: str) -> Verdict:
         if _INFINITE.fullmatch(text):
             return "below" if text.startswith("-") else "above"
-        if _NUMBER.fullmatch(text) is None:
+        if _READABLE_NUMBER.fullmatch(text) is None:
             return "unreadable"
         number = Decimal(text)
         if number < lower:

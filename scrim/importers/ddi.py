@@ -15,7 +15,7 @@ from scrim.spec.errors import SpecError
 
 MAX_CHARACTERS = 50_000_000
 _INTEGER = re.compile(r"[+-]?[0-9]{1,16}")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_XML_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _TIMES = ("date", "time")
 
 
@@ -129,7 +129,7 @@ def _bounds(variable: Element) -> tuple[str, str] | None:
 
 def _numbers(ranges: Sequence[Element], field: str) -> list[str]:
     found = [(each.get(field) or "").strip() for each in ranges]
-    return [text for text in found if _NUMBER.fullmatch(text)]
+    return [text for text in found if _XML_NUMBER.fullmatch(text)]
 
 
 def _is_whole(variable: Element, lower: str, upper: str) -> bool:

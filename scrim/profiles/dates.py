@@ -33,11 +33,11 @@ TIME_FORMATS = (
 FIRST_TEXTS = 50
 EARLIEST, LATEST = 1800, 2200
 """Years outside these are codes, such as 9999."""
-STEPS = (1, 3, 12, 24, 60, 120, 240)
+BIN_MONTHS = (1, 3, 12, 24, 60, 120, 240)
 """Months of a bin."""
 MOST_PERIODS = 24
 SHORT_DAYS = 62
-CODES = frozenset(
+DATE_CODES = frozenset(
     {"0000-00-00", "00.00.0000", "00/00/0000", "9999-12-31", "31.12.9999", "12/31/9999"}
 )
 """Dates that stand for missing."""
@@ -59,7 +59,7 @@ class Dates:
     @classmethod
     def of(cls, counts: Counter[str]) -> "Dates | None":
         """Read a column; None if most cells are no dates of one format."""
-        texts = Counter({text: count for text, count in counts.items() if text not in CODES})
+        texts = Counter({text: count for text, count in counts.items() if text not in DATE_CODES})
         readings = [each for each in map(texts_as, [texts] * len(_FORMATS), _FORMATS) if each]
         if not readings:
             return None
@@ -69,7 +69,7 @@ class Dates:
             has_time=not form.is_date,
             first=min(moments),
             last=max(moments),
-            codes=(*sorted(set(counts) & CODES), *unread),
+            codes=(*sorted(set(counts) & DATE_CODES), *unread),
             is_ambiguous=any(each[0].is_date == form.is_date for each in readings[1:]),
         )
 
@@ -111,7 +111,7 @@ def _read(text: str, form: TimeFormat) -> datetime | None:
 def _edges(lower: date, upper: date) -> Iterator[date]:
     """Starts of calendar periods from the first year to the last, few enough for bins."""
     months = (upper.year - lower.year + 1) * 12
-    step = next((each for each in STEPS if months <= each * MOST_PERIODS), months)
+    step = next((each for each in BIN_MONTHS if months <= each * MOST_PERIODS), months)
     for month in range(0, months, step):
         yield date(lower.year + month // 12, month % 12 + 1, 1)
 

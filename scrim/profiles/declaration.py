@@ -16,7 +16,7 @@ from scrim.spec.columns import LARGEST_INTEGER
 from scrim.spec.columns.missing import MISSING
 
 MOST_CATEGORIES = 100
-MOST_CODES = 10_000
+MOST_LISTED_CODES = 10_000
 LONGEST_CATEGORY = 100
 FEW_ROWS = 20
 """With fewer rows than this, distinct texts are no sign of an identifier."""
@@ -120,7 +120,7 @@ def _of_dates(texts: Counter[str]) -> Made | None:
 def _of_codes(profile: Profile, texts: Counter[str], *, only_named: bool = False) -> Made | None:
     if only_named and not _NAMED_CODE.search(profile.name):
         return None
-    if not profile.is_complete or len(texts) > MOST_CODES or ordered(texts):
+    if not profile.is_complete or len(texts) > MOST_LISTED_CODES or ordered(texts):
         return None
     if not only_named and 2 * len(texts) > texts.total():
         return None  # most rows have a text of their own

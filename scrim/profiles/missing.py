@@ -29,7 +29,7 @@ MEANINGS = {
 """Spellings that may be categories of their own, but never numbers or dates, with what they mean."""
 READABLE_SHARE = 0.8
 """Share of the cells that must be numbers, or dates, for the rest to be codes of missing."""
-MOST_CODES = 8
+MOST_SPELLED = 8
 """Maximum number of different codes of missing in one column."""
 _NINES = re.compile(r"-?9{2,}(?:\.9+)?|-9")
 
@@ -43,7 +43,7 @@ def unreadable(counts: Counter[str], reads: Callable[[str], bool]) -> list[str] 
     """The few texts that cannot be read among many that can; None if too much cannot be read."""
     others = [text for text in counts if not reads(text)]
     readable = counts.total() - sum(counts[text] for text in others)
-    few = len(others) <= MOST_CODES and readable >= READABLE_SHARE * counts.total()
+    few = len(others) <= MOST_SPELLED and readable >= READABLE_SHARE * counts.total()
     is_code = all(text.lower() in MEANINGS or text.lower() in ALWAYS for text in others)
     return sorted(others) if few and readable and is_code else None
 

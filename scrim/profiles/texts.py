@@ -37,8 +37,8 @@ LONGEST_CODE = 12
 MOST_PREFIXES = 4
 FEW_CODES = 12
 _NUMBERED = re.compile(r"(?P<before>[^0-9]*)(?P<number>[0-9]+)(?P<after>.*)")
-_CODE = re.compile(r"[A-Z]{0,3}[0-9][0-9A-Z.\-/]*")
-_IDENTIFIER = re.compile(
+_CODE_FORM = re.compile(r"[A-Z]{0,3}[0-9][0-9A-Z.\-/]*")
+_IDENTIFIER_FORM = re.compile(
     r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[A-Za-z]{0,10}[-_ ]?[0-9]{1,18}"
 )
 _NAMED_IDENTIFIER = re.compile(
@@ -102,7 +102,7 @@ def _numbered(texts: list[str]) -> list[str] | None:
 
 def prefixes(texts: Counter[str]) -> list[int] | None:
     """The lengths of the prefixes that divide codes into groups; None if the texts are no codes."""
-    if len(texts) < FEW_CODES or not all(_CODE.fullmatch(text) for text in texts):
+    if len(texts) < FEW_CODES or not all(_CODE_FORM.fullmatch(text) for text in texts):
         return None
     longest = max(map(len, texts))
     if longest > LONGEST_CODE or longest < 2:
@@ -120,4 +120,4 @@ def prefixes(texts: Counter[str]) -> list[int] | None:
 def looks_like_identifier(name: str, texts: Counter[str]) -> bool:
     """Whether name and cells are those of an identifier."""
     is_named = _NAMED_IDENTIFIER.search(name) is not None
-    return is_named and all(_IDENTIFIER.fullmatch(text) for text in texts)
+    return is_named and all(_IDENTIFIER_FORM.fullmatch(text) for text in texts)

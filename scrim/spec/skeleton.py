@@ -8,9 +8,9 @@ from typing import Any
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import MAX_COLUMNS
 
-_IDENTIFIER = re.compile(r"(?i:(?:^|[_\W])[a-z]?id$)|[a-z](?:ID|Id)$")
-_DATE = re.compile(r"(?i:(?:^|[_\W])(?:date|day|dob|birthday)$|^date(?:[_\W]|$))|[a-z]Date$")
-_NUMBER = re.compile(
+_IDENTIFIER_NAME = re.compile(r"(?i:(?:^|[_\W])[a-z]?id$)|[a-z](?:ID|Id)$")
+_DATE_NAME = re.compile(r"(?i:(?:^|[_\W])(?:date|day|dob|birthday)$|^date(?:[_\W]|$))|[a-z]Date$")
+_NUMBER_NAME = re.compile(
     r"(?i:(?:^|[_\W])(?:age|year|years|count|number|amount|cost|costs|price|income|days|hours)$)"
 )
 
@@ -36,10 +36,10 @@ def skeleton_of(names: Sequence[str]) -> dict[str, Any]:
 
 
 def _column(name: str) -> dict[str, Any]:
-    if _IDENTIFIER.search(name):
+    if _IDENTIFIER_NAME.search(name):
         return {"name": name, "type": "identifier"}
-    if _DATE.search(name):
+    if _DATE_NAME.search(name):
         return {"name": name, "type": "date", "lower": "", "upper": ""}
-    if _NUMBER.search(name):
+    if _NUMBER_NAME.search(name):
         return {"name": name, "type": "integer", "lower": None, "upper": None}
     return {"name": name, "type": "categorical", "values": []}

@@ -25,7 +25,7 @@ MOST_ROWS = 500
 """A form with more rows is too slow to use; a schema in JSON may be longer."""
 _LABELS = {'"lower"': '"from"', '"upper"': '"to"'}
 """Fields of the API that have another name in the form's rows."""
-_OWN = {"columns", "groups", "individuals", "max_group_size", "missing"}
+_SHOWN_FIELDS = {"columns", "groups", "individuals", "max_group_size", "missing"}
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def with_labels(problem: ProblemDocument) -> ProblemDocument:
 def draft_from(schema: Mapping[str, Any]) -> Draft | None:
     """A schema as rows; None if rows cannot hold it."""
     missing = shown_missing(schema.get("missing"))
-    hidden = {name: value for name, value in schema.items() if name not in _OWN}
+    hidden = {name: value for name, value in schema.items() if name not in _SHOWN_FIELDS}
     if "missing" in schema and missing_of(missing) != schema["missing"]:
         hidden["missing"] = schema["missing"]
     rest = json.dumps(hidden, ensure_ascii=False) if hidden else ""

@@ -20,7 +20,7 @@ from service.schemas.schemas import NewSavedSchema
 
 router = APIRouter(prefix="/console/schemas", route_class=ConsoleRoute)
 
-_SCHEMA: TypeAdapter[NewSavedSchema] = TypeAdapter(NewSavedSchema)
+_NEW_SCHEMA: TypeAdapter[NewSavedSchema] = TypeAdapter(NewSavedSchema)
 
 
 @router.get("")
@@ -37,7 +37,7 @@ def save(request: Request, caller: Curator, form: Posted, context: Services) -> 
     except ValueError:
         raise Invalid("choose the dataset whose schema is saved") from None
     schema = datasets.show(dataset_id, caller, context).declared_schema
-    body = validated(_SCHEMA, {"name": form.text("name"), "schema": schema})
+    body = validated(_NEW_SCHEMA, {"name": form.text("name"), "schema": schema})
     made = api.save(body, caller, context, request, Response(), repeat_key(form))
     return RedirectResponse(f"/console/schemas/{made.id}", status_code=303)
 
