@@ -25,6 +25,8 @@ LISTS = ("categorical", "ordinal", "code")
 TIMES = ("date", "datetime")
 NUMBERS = ("integer", "real")
 RESOLUTIONS = ("year", "quarter", "month", "week", "day", "hour", "minute")
+EXACT_WHOLE = 2**53
+"""Whole numbers up to this are shown without a decimal point."""
 _KIND_MARK = " = "
 
 
@@ -141,6 +143,8 @@ def shown_missing(missing: Any) -> str:
 
 def shown_text(value: Any) -> str:
     """A value as text; nothing for none."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT_WHOLE:
+        return str(int(value))
     return "" if value is None else str(value)
 
 
@@ -188,7 +192,7 @@ def _shown(column: Mapping[str, Any]) -> ColumnRow:
 
 
 def _listed(values: Any, separator: str) -> str:
-    return separator.join(map(str, values)) if isinstance(values, list) else ""
+    return separator.join(map(shown_text, values)) if isinstance(values, list) else ""
 
 
 def _spellings(text: str) -> Sequence[str]:

@@ -119,7 +119,7 @@ def test_a_header_is_dropped_and_the_grid_filled(visit: Any, world: World) -> No
                 document.querySelector("#pasted").dispatchEvent(drop);
             }"""
         )
-        person.page.locator("#c2\\.values").wait_for()
+        person.page.locator("#c1\\.upper").wait_for()
         assert person.page.locator("#c1\\.type").input_value() == "integer"
         # Only the header left the machine.
         assert "secret" not in person.page.content()
