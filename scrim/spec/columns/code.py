@@ -16,10 +16,10 @@ from scrim.spec.columns.attribute import LabelledColumn
 from scrim.spec.columns.categorical import Value, Values, refuse_repeated
 from scrim.spec.columns.declared import MAX_CODES, Declared
 
-MAX_LEVELS = 20
+MAX_PREFIXES = 20
 Share = Annotated[float, Field(ge=0, le=1e100)]
 Prefixes = Annotated[
-    list[Annotated[int, Field(ge=1, le=1000)]], Field(min_length=1, max_length=MAX_LEVELS)
+    list[Annotated[int, Field(ge=1, le=1000)]], Field(min_length=1, max_length=MAX_PREFIXES)
 ]
 Levels = Prefixes | Annotated[dict[Value, Value], Field(min_length=1, max_length=MAX_CODES)]
 
@@ -158,7 +158,7 @@ class CodeColumn(LabelledColumn):
         return found
 
     def _steps(self) -> list[dict[str, str]]:
-        """The group of each code at each level, finest first; a code that is shorter than a level has none."""
+        """The group of each code at each level, finest first; shorter codes have none."""
         if isinstance(self.levels, list):
             return [
                 {
