@@ -57,6 +57,7 @@ def test_whether_a_table_has_groups_is_asked_of_its_schema() -> None:
         for _ in tested.findall(path.read_text())
     ]
     assert sorted(found) == [
+        "scrim/form/rows.py",
         "scrim/spec/two_level.py",
         "scrim/spec/workload/hierarchical.py",
         "synth/planning/subject.py",

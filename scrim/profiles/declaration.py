@@ -13,7 +13,7 @@ from scrim.profiles.numbers import SPIKE, Numbers, is_number
 from scrim.profiles.profile import Profile
 from scrim.profiles.texts import booleans, looks_like_identifier, ordered, prefixes
 from scrim.spec.columns import LARGEST_INTEGER
-from scrim.spec.columns.missing import MISSING
+from scrim.spec.columns.missing import ONE_KIND
 
 MOST_CATEGORIES = 100
 MOST_LISTED_CODES = 10_000
@@ -192,7 +192,7 @@ def _counts_rows(texts: Counter[str]) -> bool:
 
 def _kinds(missing: list[str]) -> list[str] | dict[str, str]:
     """The spellings of missing; with their kinds if there are several."""
-    kinds = {text: MEANINGS.get(text.lower(), MISSING) for text in missing}
+    kinds = {text: MEANINGS.get(text.lower(), ONE_KIND) for text in missing}
     return missing if len(set(kinds.values())) == 1 else kinds
 
 
