@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
@@ -28,7 +29,7 @@ class _NumericColumn(NumberColumn):
     nullable: bool = True
     """Whether a missing value is kept as missing; if not, it becomes `lower`."""
 
-    @property
+    @cached_property
     def edges(self) -> tuple[float, ...]:
         """Edges of the half-open bins, the last one closed at `upper`."""
         raise NotImplementedError
@@ -118,7 +119,7 @@ class IntegerColumn(_NumericColumn):
     def _holds(self, number: float) -> bool:
         return self.lower <= number <= self.upper
 
-    @property
+    @cached_property
     def edges(self) -> tuple[float, ...]:
         """Integer edges; the last is `upper` itself, which belongs to the last bin."""
         bins = self._declared_bins
@@ -226,7 +227,7 @@ class RealColumn(_NumericColumn):
     def _holds(self, number: float) -> bool:
         return self.lower <= number <= self.upper
 
-    @property
+    @cached_property
     def edges(self) -> tuple[float, ...]:
         """Edges of the bins, computed exactly from the decimals as written, and rounded once."""
         bins = self._declared_bins
