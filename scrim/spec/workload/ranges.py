@@ -15,7 +15,7 @@ from scrim.spec.base import Name, Seed, Spec
 from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import Attribute, Schema
-from scrim.spec.workload.bins import BinStarts, cut_bins
+from scrim.spec.workload.bins import BinStarts, cut_bins, has_known_edges
 from scrim.spec.workload.block import Block
 from scrim.spec.workload.conditions import (
     MAX_PREDICATES,
@@ -119,7 +119,7 @@ class Ranges(Spec, ConjunctionSource):
         intervals = [condition for condition in named if isinstance(condition, InInterval)]
         for name in dict.fromkeys(interval.column for interval in intervals):
             column = columns[name]
-            if column.bins is None or not _consist_of_bins(column, intervals):
+            if not has_known_edges(column) or not _consist_of_bins(column, intervals):
                 return cut_bins(column)
         return None
 

@@ -25,8 +25,11 @@ MODELS: list[type[BaseModel]] = [
 UNBOUNDED = {
     ("RealColumn", "lower"),
     ("RealColumn", "upper"),
+    ("RealColumn", "special"),
     ("Bins", "edges"),
     ("Bins", "width"),
+    ("Shape", "edges"),
+    ("Shape", "weights"),
 }
 """Numbers that may be anything finite (a width: anything above 0)."""
 
