@@ -20,6 +20,7 @@ from scrim.spec.schema import Attribute, Column, Schema
 from synth.table.cells import numbers_of, texts_of
 from synth.table.chunk import DIGEST, Array, Chunk, TableError
 from synth.table.grid import round_within
+from synth.table.pieces import Pieces, pieces_of
 
 Codes = npt.NDArray[np.integer[Any]]
 
@@ -137,12 +138,17 @@ class IntegerCodec:
         return np.array([int(edge) - self.column.lower for edge in edges[:-1]], np.int64)
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Draw integers uniformly from their bins; the last bin is closed."""
+        """Draw integers from their bins, by the shape of these; the last bin is closed."""
+        starts, cells = pieces_of(self._pieces, self._starts, codes, rng, lower=self.column.lower)
         # Missing is drawn from a bin that contains nothing else.
-        first = np.append(self._starts, self._missing)
-        last = np.concatenate([self._starts[1:] - 1, [self._range, self._missing]])
-        drawn = rng.integers(first[codes], last[codes], endpoint=True)
+        first = np.append(starts, self._missing)
+        last = np.concatenate([starts[1:] - 1, [self._range, self._missing]])
+        drawn = rng.integers(first[cells], last[cells], endpoint=True)
         return np.asarray(drawn, self.dtype)
+
+    @cached_property
+    def _pieces(self) -> Pieces | None:
+        return Pieces.of(self.column)
 
 
 class RealCodec:
@@ -187,17 +193,22 @@ class RealCodec:
         return round_within(stored, self.column.lower, self.column.upper, self.decimals)
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Draw numbers uniformly from their bins, and round them without leaving their bins."""
+        """Draw numbers from their bins, by the shape of these, and round them without leaving their bins."""
+        starts, cells = pieces_of(self._pieces, self._edges[:-1], codes, rng)
         # Half-open bins end just below their upper edge; missing is a bin of NaN.
-        ends = np.append(np.nextafter(self._edges[1:-1], -np.inf), self._edges[-1])
-        low = np.append(self._edges[:-1], np.nan)[codes]
-        high = np.append(ends, np.nan)[codes]
+        ends = np.append(np.nextafter(starts[1:], -np.inf), self._edges[-1])
+        low = np.append(starts, np.nan)[cells]
+        high = np.append(ends, np.nan)[cells]
         values = np.minimum(low + (high - low) * rng.random(len(codes)), high) + 0.0
         return values if self.decimals is None else round_within(values, low, high, self.decimals)
 
     @cached_property
     def _edges(self) -> npt.NDArray[np.float64]:
         return np.array(self.column.edges)
+
+    @cached_property
+    def _pieces(self) -> Pieces | None:
+        return Pieces.of(self.column)
 
 
 class IdentifierCodec:
@@ -242,6 +253,8 @@ def require_bins(column: Attribute) -> None:
     """Refuse a column of numbers that has no discrete codes."""
     if not isinstance(column, CategoricalColumn) and column.bins is None:
         raise TableError(f"column {column.name!r} has no bins; declare a width, count or edges")
+    if not isinstance(column, CategoricalColumn) and column.awaits_edges:
+        raise TableError(f"the adaptive bins of column {column.name!r} have no edges yet; place them")
 
 
 def locate_columns(schema: Schema, found: Sequence[str]) -> list[int]:

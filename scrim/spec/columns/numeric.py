@@ -134,7 +134,8 @@ class RealColumn(NumericColumn):
             self._refuse_empty_cells([self.lower, self.upper])
         elif self.bins.edges is not None:
             _checked_edges(self.bins.edges, self.lower, self.upper)
-            self._refuse_empty_cells(self.bins.edges)
+            shape = self.bins.shape
+            self._refuse_empty_cells(self.bins.edges if shape is None else shape.edges)
         else:
             _refuse_many(self._declared_count)
             self._refuse_narrow_bins()
