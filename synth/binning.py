@@ -1,26 +1,50 @@
-"""Placing the edges of adaptive bins from noisy counts.
+"""Measuring the grids of columns with adaptive bins, and placing the edges from the noisy counts.
 
-Everything here follows from journaled outcomes and public numbers (docs/privacy.md, section 12). The counts
+The edges follow from journaled outcomes and public numbers (docs/privacy.md, section 12). The counts
 of all levels of a column's grid are made consistent by generalised least squares (Hay et al. 2010), parts
 without structure beyond the noise are merged, and bins are divided until there are as many as declared.
 """
 
 import heapq
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scrim.spec.columns import Bins, IntegerColumn, RealColumn, Shape
+from scrim.spec.schema import Column
+from synth.door import Door, RowCount
 from synth.measurements import Measurement
+from synth.planning.plan import ReleasePlan
+from synth.queries import compile_blocks
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 SIGNIFICANT = 3.0
 """Standard deviations of its noise that a part of the grid must hold to be divided further."""
+
+
+def with_placed_bins(planned: ReleasePlan, door: Door, rows: RowCount) -> ReleasePlan:
+    """Measure what places the edges of adaptive bins, and return the plan with the final bins."""
+    if planned.binning is None:
+        return planned
+    grids = compile_blocks(planned.binning.blocks, planned.schema).blocks
+    measured = [door.measure(grid, budget=planned.binning.each) for grid in grids]
+    found = {grid.attributes[0]: each for grid, each in zip(grids, measured, strict=True)}
+
+    def final(column: Column) -> Column:
+        if column.name not in found:
+            return column
+        assert isinstance(column, IntegerColumn | RealColumn)
+        return column.with_edges(
+            place_bins(column, found[column.name], float(rows.value), rows.sigma)
+        )
+
+    columns = [final(column) for column in planned.schema.columns]
+    return replace(planned, schema=planned.schema.model_copy(update={"columns": columns}))
 
 
 def place_bins(
@@ -35,7 +59,8 @@ def place_bins(
     tree = _Tree.of(column)
     estimates = tree.consistent(counts, variance, total, rows_sigma**2 + variance / len(levels))
     parts = tree.parts(estimates, measured.sigma)
-    masses = np.concatenate([_spread(part, tree.widths) for part in parts])
+    # Rounded, so that another machine, which may add up in another order, places the same edges.
+    masses = np.rint(256 * np.concatenate([_spread(part, tree.widths) for part in parts]))
     starts = _divided(masses, _forced(column), column.size - column.nullable)
     return _bins(column, starts, parts, masses)
 

@@ -13,6 +13,7 @@ from scrim.spec.choice import MechanismChoice
 from scrim.spec.columns import Bins, CategoricalColumn, IdentifierColumn
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Column, Schema
+from scrim.spec.workload.bins import has_known_edges
 from service.data import datasets, populations, releases
 from service.data.canonical import canonical_sha256
 from service.data.context import Context
@@ -148,7 +149,7 @@ def _find_public(session: Session, release: ReleaseRow) -> DatasetRow | None:
 
 
 def _with_bins(column: Column) -> Column:
-    if isinstance(column, CategoricalColumn | IdentifierColumn) or column.bins is not None:
+    if isinstance(column, CategoricalColumn | IdentifierColumn) or has_known_edges(column):
         return column
     return column.model_copy(update={"bins": Bins(count=1)})
 

@@ -8,6 +8,7 @@ from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LevelTable, TwoLevelSchema, protection_of_table
+from synth.planning.binning import with_bins
 
 StoredTable = Literal["rows", "linked"] | LevelTable
 """The tables of a dataset, as they are stored."""
@@ -19,7 +20,8 @@ class Subject:
 
     table: StoredTable
     schema: Schema
-    """Schema of these rows; a LinkedSchema if two tables are linked."""
+    """Schema of these rows; a LinkedSchema if two tables are linked. Numbers that are read as cells, and
+    declare no bins, have adaptive ones."""
     protection: Protection
 
 
@@ -32,7 +34,7 @@ def subject_of(
             raise SpecError(
                 "`table` chooses one of two tables, but the dataset has only one; leave it out"
             )
-        return Subject("rows", schema, protection)
+        return Subject("rows", with_bins(release, schema), protection)
     if release.table is None:
         return Subject("linked", schema.linked, protection)
     if release.table == "groups" and protection.unit == "person":
@@ -45,4 +47,8 @@ def subject_of(
         raise SpecError(
             f"the table of {release.table} has no columns to release; use the other table"
         )
-    return Subject(release.table, alone, protection_of_table(protection, schema, release.table))
+    return Subject(
+        release.table,
+        with_bins(release, alone),
+        protection_of_table(protection, schema, release.table),
+    )

@@ -254,7 +254,9 @@ def require_bins(column: Attribute) -> None:
     if not isinstance(column, CategoricalColumn) and column.bins is None:
         raise TableError(f"column {column.name!r} has no bins; declare a width, count or edges")
     if not isinstance(column, CategoricalColumn) and column.awaits_edges:
-        raise TableError(f"the adaptive bins of column {column.name!r} have no edges yet; place them")
+        raise TableError(
+            f"the adaptive bins of column {column.name!r} have no edges yet; place them"
+        )
 
 
 def locate_columns(schema: Schema, found: Sequence[str]) -> list[int]:
