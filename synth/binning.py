@@ -1,6 +1,6 @@
 """Measuring the grids of columns with adaptive bins, and placing the edges from the noisy counts.
 
-The edges follow from journaled outcomes and public numbers (docs/privacy.md, section 12). The counts
+The edges follow from journaled outcomes and public numbers (docs/privacy.md, section 5.2). The counts
 of all levels of a column's grid are made consistent by generalised least squares (Hay et al. 2010), parts
 without structure beyond the noise are merged, and bins are divided until there are as many as declared.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scrim.spec.columns import Bins, IntegerColumn, RealColumn, Shape
 from scrim.spec.schema import Column
 from synth.door import Door, RowCount
-from synth.measurements import Measurement
+from synth.measurements import EXACT, Measurement
 from synth.planning.plan import ReleasePlan
 from synth.queries import compile_blocks
 
@@ -54,11 +54,12 @@ def place_bins(
     levels = _levels(column, measured.values)
     missing = [values[-1] for values in levels] if column.nullable else [0]
     counts = [values[:-1] if column.nullable else values for values in levels]
-    variance = measured.sigma**2
+    sigma = max(measured.sigma, EXACT)
+    variance = sigma**2
     total = max(0.0, rows - float(np.mean(missing)))
     tree = _Tree.of(column)
     estimates = tree.consistent(counts, variance, total, rows_sigma**2 + variance / len(levels))
-    parts = tree.parts(estimates, measured.sigma)
+    parts = tree.parts(estimates, sigma)
     # Rounded, so that another machine, which may add up in another order, places the same edges.
     masses = np.rint(256 * np.concatenate([_spread(part, tree.widths) for part in parts]))
     starts = _divided(masses, _forced(column), column.size - column.nullable)
@@ -114,14 +115,13 @@ class _Tree:
             estimates.insert(0, both * (level / variance + sums / of_sums))
             variances.insert(0, both)
         of_sum = float(variances[0].sum())
-        if of_total + of_sum > 0:
-            missed = (total - float(estimates[0].sum())) / (of_total + of_sum)
-            estimates[0] = estimates[0] + variances[0] * missed
+        missed = (total - float(estimates[0].sum())) / (of_total + of_sum)
+        estimates[0] = estimates[0] + variances[0] * missed
         for number, starts in enumerate(self.children):
             sizes = np.diff(starts)
             gap = estimates[number] - np.add.reduceat(estimates[number + 1], starts[:-1])
             scale = np.add.reduceat(variances[number + 1], starts[:-1])
-            spread = np.repeat(gap / np.where(scale > 0, scale, 1), sizes)
+            spread = np.repeat(gap / scale, sizes)
             estimates[number + 1] = estimates[number + 1] + variances[number + 1] * spread
         return estimates
 
@@ -159,11 +159,9 @@ class _Part:
 def _shrunk(estimates: Floats, even: Floats, sigma: float) -> Floats:
     """Estimates moved towards an even spread by as much as noise explains (James and Stein), then made
     non-negative with the same total."""
-    if sigma > 0:
-        off = estimates - even
-        explained = len(off) * sigma**2 / max(float(off @ off), sigma**2)
-        estimates = even + max(0.0, 1 - explained) * off
-    return _projected(estimates, float(even.sum()))
+    off = estimates - even
+    explained = len(off) * sigma**2 / max(float(off @ off), sigma**2)
+    return _projected(even + max(0.0, 1 - explained) * off, float(even.sum()))
 
 
 def _projected(values: Floats, total: float) -> Floats:

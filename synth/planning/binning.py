@@ -1,4 +1,4 @@
-"""What places the edges of adaptive bins, and at what price (docs/privacy.md, section 12)."""
+"""What places the edges of adaptive bins, and at what price (docs/privacy.md, section 5.2)."""
 
 import math
 from dataclasses import dataclass
@@ -57,8 +57,11 @@ def _needed(release: AskedRelease, schema: Schema) -> set[str]:
     needed: set[str] = set()
     for item in (*release.workload, *(mechanism.measure or ())):
         if isinstance(item, Marginals):
-            named = item.attributes or [schema.names, release.outputs.columns or []]
+            named = item.attributes or [schema.names]
             needed.update(name for names in named for name in names)
+    if needed and not isinstance(mechanism, MechanismSpec):
+        # Most mechanisms that `auto` may choose read cells.
+        needed.update(release.outputs.columns or ())
     return needed
 
 

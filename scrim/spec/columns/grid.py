@@ -1,4 +1,4 @@
-"""The public grid on which numbers are counted before bins are placed (docs/privacy.md, section 12).
+"""The public grid on which numbers are counted before bins are placed (docs/privacy.md, section 5.2).
 
 It follows from the bounds, the decimals and the special values alone. Its finest cells hold single numbers
 near zero (or near the bound that is nearest to zero) and grow in proportion to the distance from there, so
