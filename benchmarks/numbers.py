@@ -1,4 +1,4 @@
-"""Numbers with only bounds declared: python -m benchmarks.numbers [sets] [--runs N] [--mechanism NAME].
+"""Numbers with only bounds declared: python -m benchmarks.numbers [sets] [--runs N] [--bins KINDS].
 
 Each set is released at epsilon 1 and delta 1e-9 with all two-way marginals, with adaptive bins and with equal
 ones. Errors are those of the released rows. `adult-raw` and `contacts` (generated) are for tuning;
@@ -245,15 +245,12 @@ def mean_variation(
 ) -> float:
     """Mean total variation over all pairs of columns, numbers divided by the fine public grid."""
     found = []
-    cells = {}
+    cells: dict[str, list[NDArray[np.int64]]] = {}
     for column in schema.attributes:
-        both = true[column.name], drawn[column.name]
+        both: list[NDArray[Any]] = [true[column.name], drawn[column.name]]
         if not isinstance(column, CategoricalColumn):
             inner = fine_edges(int(column.lower), int(column.upper))[1:-1]
-            both = (
-                np.searchsorted(inner, both[0], "right"),
-                np.searchsorted(inner, both[1], "right"),
-            )
+            both = [np.searchsorted(inner, each, side="right") for each in both]
         cells[column.name] = [each.astype(np.int64) for each in both]
     for a, b in combinations(cells.values(), 2):
         width = 1 + max(int(each.max()) for each in b)

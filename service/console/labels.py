@@ -45,6 +45,8 @@ def describe_column(column: Mapping[str, Any]) -> str:
     cut = ""
     if "width" in bins:
         cut = f", in bins of {bins['width']:g}"
+    elif "adaptive" in bins:
+        cut = f", in {bins['adaptive']:,} bins that the data choose"
     elif bins:
         number = bins.get("count") or len(bins["edges"]) - 1
         cut = f", in {number:,} bins"

@@ -10,7 +10,7 @@ from service.data.errors import ProblemDocument
 
 TYPES = ("categorical", "integer", "real", "identifier")
 TABLES = ("groups", "individuals")
-BINS = ("none", "width", "count", "edges")
+BINS = ("none", "adaptive", "width", "count", "edges")
 FIRST_ROWS = 3
 MOST_ROWS = 500
 """A form with more rows is too slow to use; a schema in JSON may be longer."""
