@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from benchmarks.data import find
 from benchmarks.report import print_table
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import CategoricalColumn, IntegerColumn
 from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
@@ -86,7 +86,7 @@ class NumberSet:
 
 
 def _binned(column: Any, bins: Mapping[str, int]) -> Any:
-    if isinstance(column, CategoricalColumn):
+    if not isinstance(column, IntegerColumn):
         return column
     few = column.upper - column.lower < BINS
     declared = {"width": 1} if few else bins
@@ -224,7 +224,7 @@ def released(data: NumberSet, schema: Schema, mechanism: Mapping[str, Any], seed
         {
             column.name: distance(true[column.name], drawn[column.name])
             for column in schema.attributes
-            if not isinstance(column, CategoricalColumn)
+            if isinstance(column, IntegerColumn)
         },
         None if data.is_exact is None else float(data.is_exact(drawn).mean()),
         time.perf_counter() - start,
@@ -248,8 +248,8 @@ def mean_variation(
     cells: dict[str, list[NDArray[np.int64]]] = {}
     for column in schema.attributes:
         both: list[NDArray[Any]] = [true[column.name], drawn[column.name]]
-        if not isinstance(column, CategoricalColumn):
-            inner = fine_edges(int(column.lower), int(column.upper))[1:-1]
+        if isinstance(column, IntegerColumn):
+            inner = fine_edges(column.lower, column.upper)[1:-1]
             both = [np.searchsorted(inner, each, side="right") for each in both]
         cells[column.name] = [each.astype(np.int64) for each in both]
     for a, b in combinations(cells.values(), 2):

@@ -52,17 +52,18 @@ def place_bins(
 ) -> Bins:
     """The final bins of a column, from the measured counts of its grid and the number of rows."""
     levels = _levels(column, measured.values)
-    missing = [values[-1] for values in levels] if column.nullable else [0]
-    counts = [values[:-1] if column.nullable else values for values in levels]
+    missing = [values[len(starts) :].sum() for values, starts in levels]
+    counts = [values[: len(starts)] for values, starts in levels]
     sigma = max(measured.sigma, EXACT)
     variance = sigma**2
     total = max(0.0, rows - float(np.mean(missing)))
     tree = _Tree.of(column)
-    estimates = tree.consistent(counts, variance, total, rows_sigma**2 + variance / len(levels))
+    of_total = rows_sigma**2 + (1 + len(column.kinds)) * variance / len(levels)
+    estimates = tree.consistent(counts, variance, total, of_total)
     parts = tree.parts(estimates, sigma)
     # Rounded, so that another machine, which may add up in another order, places the same edges.
     masses = np.rint(256 * np.concatenate([_spread(part, tree.widths) for part in parts]))
-    starts = _divided(masses, _forced(column), column.size - column.nullable)
+    starts = _divided(masses, _forced(column), column.size - len(column.kinds))
     return _bins(column, starts, parts, masses)
 
 
@@ -73,14 +74,18 @@ def _spread(part: "_Part", widths: Floats) -> Floats:
 
 def _forced(column: IntegerColumn | RealColumn) -> set[int]:
     """The finest cells at which a bin must start: the first, and those that separate special values."""
-    line, finest = column.line, column.grid.starts[-1]
+    line, finest = column.number_line, column.grid.starts[-1]
     needed = {start for value in line.special for start in line.alone(value)}
     return {0, *(bisect_left(finest, start) for start in needed)}
 
 
-def _levels(column: IntegerColumn | RealColumn, values: Integers) -> list[Floats]:
-    sizes = [len(level) + column.nullable for level in column.grid.starts]
-    return [part.astype(np.float64) for part in np.split(values, np.cumsum(sizes)[:-1])]
+def _levels(
+    column: IntegerColumn | RealColumn, values: Integers
+) -> list[tuple[Floats, tuple[float, ...]]]:
+    """The counts of each level, and the starts of its cells; kinds of missing values come after these."""
+    sizes = [len(starts) + len(column.kinds) for starts in column.grid.starts]
+    parts = np.split(values.astype(np.float64), np.cumsum(sizes)[:-1])
+    return list(zip(parts, column.grid.starts, strict=True))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from scrim.spec.budget import rho_of_units
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import NumberColumn
 from scrim.spec.population import Protection
 from scrim.spec.quality import Quality
 from scrim.spec.release import ReleaseSpec
@@ -73,10 +73,8 @@ def _placed_bins(planned: ReleasePlan, schema: Schema) -> dict[str, list[float]]
     """The edges of the adaptive bins."""
     if planned.binning is None:
         return None
-    edges = {name: schema.attribute(name) for name in planned.binning.columns}
-    return {
-        name: list(c.edges) for name, c in edges.items() if not isinstance(c, CategoricalColumn)
-    }
+    columns = {name: schema.attribute(name) for name in planned.binning.columns}
+    return {n: list(c.edges) for n, c in columns.items() if isinstance(c, NumberColumn)}
 
 
 def _max_error(quality: Quality, planned: ReleasePlan, schema: Schema) -> dict[str, float]:

@@ -9,7 +9,9 @@ from scrim.spec.descriptions import describe_item
 _DRAWN = re.compile(r"synthetic_(?P<number>\d+)(?P<table>|_groups|_individuals)")
 """The name of a further set of rows."""
 _TITLE_SETS = 2
+"""Largest number of sets of columns that a title lists."""
 _SHOWN_VALUES = 12
+"""Largest number of categories that are listed."""
 _FILES = {
     "answers": "Answers to the workload",
     "certificate": "Signed record of cost and contents",

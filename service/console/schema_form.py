@@ -12,6 +12,7 @@ TYPES = ("categorical", "integer", "real", "identifier")
 TABLES = ("groups", "individuals")
 BINS = ("none", "adaptive", "width", "count", "edges")
 FIRST_ROWS = 3
+"""Empty rows of a new form."""
 MOST_ROWS = 500
 """A form with more rows is too slow to use; a schema in JSON may be longer."""
 _LABELS = {'"lower"': '"from"', '"upper"': '"to"'}

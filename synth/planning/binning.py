@@ -3,11 +3,19 @@
 import math
 from dataclasses import dataclass
 
-from scrim.spec.columns import DEFAULT_ADAPTIVE, Bins, IntegerColumn, RealColumn
+from scrim.spec.columns import (
+    DEFAULT_ADAPTIVE,
+    Bins,
+    DateBins,
+    DateColumn,
+    DatetimeColumn,
+    IntegerColumn,
+    RealColumn,
+)
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import MechanismSpec
 from scrim.spec.release import AskedRelease
-from scrim.spec.schema import Attribute, Schema
+from scrim.spec.schema import Column, Schema
 from scrim.spec.workload import Marginals
 from scrim.spec.workload.grid import GridBlock
 
@@ -38,15 +46,18 @@ def with_bins(release: AskedRelease, schema: Schema) -> Schema:
     if schema.is_linked:
         return schema
     needed = _needed(release, schema)
-    columns = [
-        column.model_copy(update={"bins": Bins(adaptive=DEFAULT_ADAPTIVE)})
-        if isinstance(column, IntegerColumn | RealColumn)
-        and column.bins is None
-        and column.name in needed
-        else column
-        for column in schema.columns
-    ]
+    columns = [_binned(column) if column.name in needed else column for column in schema.columns]
     return schema.model_copy(update={"columns": columns})
+
+
+def _binned(column: Column) -> Column:
+    """The column with bins: adaptive ones for numbers, equal ones for dates."""
+    if isinstance(column, IntegerColumn | RealColumn) and column.bins is None:
+        return column.model_copy(update={"bins": Bins(adaptive=DEFAULT_ADAPTIVE)})
+    if isinstance(column, DateColumn | DatetimeColumn) and column.bins is None:
+        count = min(DEFAULT_ADAPTIVE, column.line.upper + 1)
+        return column.model_copy(update={"bins": DateBins(count=count)})
+    return column
 
 
 def _needed(release: AskedRelease, schema: Schema) -> set[str]:
@@ -65,7 +76,7 @@ def _needed(release: AskedRelease, schema: Schema) -> set[str]:
     return needed
 
 
-def awaits_edges(column: Attribute) -> bool:
+def awaits_edges(column: Column) -> bool:
     """Whether a column's bins are placed by noisy counts."""
     return isinstance(column, IntegerColumn | RealColumn) and column.awaits_edges
 

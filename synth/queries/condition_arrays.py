@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import Attribute
 from scrim.spec.workload.bins import BinStarts, cut_bins
 from scrim.spec.workload.conditions import Condition, Conjunction, HasCode, InInterval
+from synth.missing import number_of_kind
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -77,7 +78,7 @@ def in_numbers(
     conjunctions: Sequence[Conjunction], attributes: Sequence[Attribute]
 ) -> ConditionArrays:
     """Conditions on numbers as a table reads them, with MISSING for missing ones."""
-    upper = {c.name: c.upper for c in attributes if not isinstance(c, CategoricalColumn)}
+    upper = {c.name: c.line.upper for c in attributes if not isinstance(c, LabelledColumn)}
 
     def bounds(condition: Condition) -> tuple[float, float]:
         if isinstance(condition, HasCode):
@@ -85,6 +86,9 @@ def in_numbers(
         if isinstance(condition, InInterval):
             is_closed = condition.high == upper[condition.column]
             return condition.low, math.inf if is_closed else condition.high
+        if condition.kind:
+            low = number_of_kind(condition.kind)
+            return low, math.nextafter(low, math.inf)
         return MISSING, LOWEST
 
     return _listed(conjunctions, attributes, bounds)
@@ -101,13 +105,14 @@ def in_bins(
         if isinstance(condition, HasCode):
             return condition.code, condition.code + 1
         column = columns[condition.column]
-        assert not isinstance(column, CategoricalColumn)
+        assert not isinstance(column, LabelledColumn)
         if column.bins is None:
             raise SpecError(cut_bins(column))
         if not isinstance(condition, InInterval):
-            return column.size - 1, column.size
+            code = column.size - len(column.apart) + condition.kind
+            return code, code + 1
         if column.name not in starts:
-            starts[column.name] = BinStarts(column)
+            starts[column.name] = BinStarts(column.line)
         span = starts[column.name].span(condition.low, condition.high)
         if span is None:
             raise SpecError(cut_bins(column))

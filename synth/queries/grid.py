@@ -22,8 +22,8 @@ from synth.queries.reading import Reading
 
 @dataclass(frozen=True)
 class GridQueries(QueryBlock):
-    """The cells of every level of a grid, coarse levels first; the last cell of a level is for missing
-    values, if the column may have any."""
+    """The cells of every level of a grid, coarse levels first; the last cells of a level are for kinds of
+    missing values."""
 
     reads: ClassVar[Literal["codes", "numbers"]] = "numbers"
 
@@ -57,8 +57,8 @@ class GridQueries(QueryBlock):
             assert reading.edges is not None
             for low, high in pairwise(reading.edges):
                 yield f"{name} in [{low:.15g}, {high:.15g}) (level {level})"
-            if reading.size == len(reading.edges):
-                yield f"{name} is missing (level {level})"
+            for kind in GridBlock(self.attributes).column(schema).kinds:
+                yield f"{name} is {kind} (level {level})"
 
     @classmethod
     def counter(cls, blocks: Sequence["GridQueries"]) -> "GridCounter":
@@ -82,7 +82,7 @@ class GridQueries(QueryBlock):
             Reading(
                 f"{column.name}\x1fgrid {number}",
                 column.name,
-                len(edges) - 1 + column.nullable,
+                len(edges) - 1 + len(column.kinds),
                 edges,
             )
             for number, edges in enumerate(column.grid.edges)

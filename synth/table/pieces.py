@@ -62,11 +62,12 @@ def pieces_of(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The starts of all pieces, counted from `lower`, and the piece drawn for each code.
 
-    Without pieces, these are the starts of the bins and the codes. Missing is the piece after the last.
+    Without pieces, these are the starts of the bins and the codes. Codes that are not bins come after the
+    last piece.
     """
     if pieces is None:
         return starts, codes
-    found = np.full(len(codes), len(pieces.edges) - 1)
+    found = codes.astype(np.int64) + (len(pieces.edges) - 1 - len(starts))
     known = codes < len(starts)
     found[known] = pieces.choose(codes[known].astype(np.int64), rng)
     return (pieces.edges[:-1] - lower).astype(starts.dtype), found

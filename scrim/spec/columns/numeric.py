@@ -17,6 +17,10 @@ from scrim.spec.columns.numbers import MAX_SPECIAL, NumericColumn, refuse_specia
 LARGEST_INTEGER = 2**53
 """Largest magnitude of a declared bound: integers beyond it have no exact float."""
 
+LARGEST_BESIDE_KINDS = 1e300
+"""Largest magnitude of a real lower bound if there are several kinds of missing values. Numbers far below
+it stand for these kinds (synth/missing.py)."""
+
 
 def _checked_edges(edges: list[float], lower: float, upper: float) -> None:
     if edges[0] != lower or edges[-1] != upper:
@@ -44,7 +48,7 @@ class IntegerColumn(NumericColumn):
     """Values with a meaning of their own, such as -1 for "never". Each gets a bin of its own."""
 
     @cached_property
-    def line(self) -> NumberLine:
+    def number_line(self) -> NumberLine:
         """Whole numbers."""
         special = tuple(map(float, sorted(self.special)))
         return NumberLine(float(self.lower), float(self.upper), 0, special)
@@ -53,7 +57,8 @@ class IntegerColumn(NumericColumn):
         """Require consistent bounds and bins."""
         if self.lower > self.upper:
             raise ValueError('"lower" must not be larger than "upper"')
-        refuse_special(self.special, self.line)
+        refuse_special(self.special, self.number_line)
+        self.refuse_missing()
         bins = self.bins
         if bins is None:
             return
@@ -73,15 +78,23 @@ class IntegerColumn(NumericColumn):
             if any(edge != int(edge) for edge in listed):
                 raise ValueError("the edges of an integer column must be whole numbers")
 
+    @property
+    def line(self) -> "IntegerColumn":
+        """The column itself."""
+        return self
+
+    def _holds(self, number: float) -> bool:
+        return self.lower <= number <= self.upper
+
     def _declared_edges(self) -> tuple[float, ...]:
         """Integer edges; the last is `upper` itself, which belongs to the last bin."""
         bins = self._declared_bins
         if bins.edges is not None:
             return tuple(bins.edges)
-        whole = self.upper - self.lower + 1
-        starts: Iterable[int]
         if bins.adaptive is not None:
             return self.grid.edges[-1]
+        whole = self.upper - self.lower + 1
+        starts: Iterable[int]
         if bins.width is not None:
             starts = range(self.lower, self.upper + 1, int(bins.width))
         else:
@@ -118,7 +131,7 @@ class RealColumn(NumericColumn):
     """Values with a meaning of their own, such as 0 for "no income". Each gets a bin of its own."""
 
     @cached_property
-    def line(self) -> NumberLine:
+    def number_line(self) -> NumberLine:
         """Numbers with the declared decimals, or all floats."""
         special = tuple(sorted(number + 0.0 for number in self.special))
         return NumberLine(self.lower, self.upper, self.decimals, special)
@@ -129,7 +142,13 @@ class RealColumn(NumericColumn):
             raise ValueError('"lower" must be smaller than "upper"')
         if not math.isfinite(self.upper - self.lower):
             raise ValueError('the distance from "lower" to "upper" is too large for a number')
-        refuse_special(self.special, self.line)
+        if len(self.kinds) > 1 and self.lower < -LARGEST_BESIDE_KINDS:
+            raise ValueError(
+                f'a column with several kinds in "missing" needs "lower" to be at least '
+                f"-{LARGEST_BESIDE_KINDS:g}"
+            )
+        self.refuse_missing()
+        refuse_special(self.special, self.number_line)
         if self.bins is None or self.bins.adaptive is not None:
             self._refuse_empty_cells([self.lower, self.upper])
         elif self.bins.edges is not None:
@@ -182,13 +201,21 @@ class RealColumn(NumericColumn):
                     f"{edges[i + 1]:g}; use more decimals or wider bins"
                 )
 
+    @property
+    def line(self) -> "RealColumn":
+        """The column itself."""
+        return self
+
+    def _holds(self, number: float) -> bool:
+        return self.lower <= number <= self.upper
+
     def _declared_edges(self) -> tuple[float, ...]:
         """Edges of the bins, computed exactly from the decimals as written, and rounded once."""
         bins = self._declared_bins
-        if bins.adaptive is not None:
-            return self.grid.edges[-1]
         if bins.edges is not None:
             return tuple(bins.edges)
+        if bins.adaptive is not None:
+            return self.grid.edges[-1]
         number, lower, width = self._declared_count, _as_written(self.lower), self._width
         # Integers over a common denominator are many times faster than adding fractions.
         denominator = math.lcm(lower.denominator, width.denominator)

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from math import ceil
 
-from scrim.spec.columns import IntegerColumn, RealColumn
+from scrim.spec.columns import IntegerColumn, NumberColumn, RealColumn
 
 
 class BinStarts:
@@ -36,9 +36,9 @@ class BinStarts:
 
 def has_bin_for_each_number(column: IntegerColumn | RealColumn) -> bool:
     """Whether every number has its own bin, so that any interval consists of bins."""
-    if column.bins is None or column.awaits_edges or not isinstance(column, IntegerColumn):
+    if not has_known_edges(column) or not isinstance(column, IntegerColumn):
         return False
-    return column.size - column.nullable == column.upper - column.lower + 1
+    return column.size - len(column.kinds) == column.upper - column.lower + 1
 
 
 def has_known_edges(column: IntegerColumn | RealColumn) -> bool:
@@ -46,7 +46,7 @@ def has_known_edges(column: IntegerColumn | RealColumn) -> bool:
     return column.bins is not None and not column.awaits_edges
 
 
-def cut_bins(column: IntegerColumn | RealColumn) -> str:
+def cut_bins(column: NumberColumn) -> str:
     """The message about a column whose intervals do not consist of its bins."""
     return (
         f"an interval of column {column.name!r} ends inside one of its bins; declare bins with an "

@@ -17,12 +17,13 @@ CELLS_OF_A_LEVEL = 2
 
 @dataclass(frozen=True)
 class GridBlock(Block):
-    """All cells of every level of a column's grid, with one cell for missing values in each level."""
+    """All cells of every level of a column's grid, with a cell for each kind of missing values in each
+    level."""
 
     def size(self, schema: Schema) -> int:
         """Total number of cells of all levels."""
         column = self.column(schema)
-        return sum(len(level) + column.nullable for level in column.grid.starts)
+        return sum(len(level) + len(column.kinds) for level in column.grid.starts)
 
     def sensitivity(self, schema: Schema, protection: Protection) -> Sensitivity:
         """A row is in one cell of every level."""

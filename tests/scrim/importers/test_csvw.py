@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrim.importers import from_csvw_eo
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
@@ -183,7 +183,7 @@ def test_plain_csvw() -> None:
 def test_keys_that_are_not_all_leave_the_rest_to_other() -> None:
     town = {"name": "town", "publicKeys": ["Bern", None], "exhaustiveKeys": False}
     column = from_csvw_eo(csvw(town)).schema.attribute("town")
-    assert isinstance(column, CategoricalColumn)
+    assert isinstance(column, LabelledColumn)
     assert column.labels == ("Bern", "other")
 
 
