@@ -156,6 +156,7 @@ bench-gaussian: setup ## root mean square errors of gaussian on ADULT, forecast 
 	$(BIN)/python -m benchmarks.gaussian $(RUNS)
 
 bench-numbers: setup ## errors of numbers with adaptive bins and with equal ones (SETS, RUNS); credit-default only judges
+	$(BIN)/python -m benchmarks.placement
 	$(BIN)/python -m benchmarks.numbers $(SETS) $(if $(RUNS),--runs $(RUNS))
 
 bench-quality: setup ## how often error bars cover the truth (SETS, EPSILONS, RUNS), and forecasts; takes an hour

@@ -201,11 +201,14 @@ class Found:
     seconds: float
 
 
-def released(data: NumberSet, schema: Schema, mechanism: Mapping[str, Any], seed: int) -> Found:
+def released(
+    data: NumberSet, schema: Schema, mechanism: str, share: float | None, seed: int
+) -> Found:
     """Release the table once, and compare."""
     asked = {
         "workload": [{"type": "marginals", "k": 2}],
-        "mechanism": mechanism,
+        "mechanism": {"name": mechanism},
+        "bins_share": share,
         "budget": {"epsilon": EPSILON},
         "outputs": {"rows": data.rows, "answers": False},
         "expected_rows": data.rows,
@@ -268,6 +271,7 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", default=["adult-raw", "contacts"], choices=[*SETS, []])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--mechanism", default="auto")
+    parser.add_argument("--share", type=float, help="bins_share; by default that of the product")
     parser.add_argument("--bins", nargs="*", default=["adaptive", "count"])
     given = parser.parse_args()
     lines = []
@@ -275,7 +279,7 @@ def main() -> None:
         data = SETS[name]()
         for kind in given.bins:
             runs = [
-                released(data, data.with_bins({kind: BINS}), {"name": given.mechanism}, seed)
+                released(data, data.with_bins({kind: BINS}), given.mechanism, given.share, seed)
                 for seed in range(given.runs)
             ]
             far = [d for found in runs for d in found.distances.values()]
