@@ -96,7 +96,7 @@ def run(
     anything.
     """
     public_schema = None if public is None else public.schema
-    declared = with_bins(release, table.schema)
+    declared = with_bins(release, table.schema, columns)
     release = complete(release, declared)
     funded = fund(
         release,

@@ -118,7 +118,9 @@ def load_job(context: Context, release_id: UUID) -> ReleaseJob:
         asked_at=release.created_at,
         spec=spec,
         choice=None if release.choice is None else MechanismChoice.model_validate(release.choice),
-        subject=subject_of(spec, schema_of(dataset), population.protection),
+        subject=subject_of(
+            spec, schema_of(dataset), population.protection, columns=release.columns
+        ),
         columns=release.columns,
         delta=population.delta,
         units=release.units,

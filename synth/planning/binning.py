@@ -1,6 +1,7 @@
 """What places the edges of adaptive bins, and at what price (docs/privacy.md, section 5.2)."""
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from scrim.spec.columns import (
@@ -38,16 +39,21 @@ class Binning:
         return [block.attributes[0] for block in self.blocks]
 
 
-def with_bins(release: AskedRelease, schema: Schema) -> Schema:
+def with_bins(
+    release: AskedRelease, schema: Schema, columns: Collection[str] | None = None
+) -> Schema:
     """Give adaptive bins to numbers that declare none, if the release reads them as cells.
 
-    Marginals do, and so do mechanisms that release rows of discrete cells.
+    Marginals do, and so do mechanisms that release rows of discrete cells. `columns` are those that
+    are released, if this was decided before: earlier versions left such numbers out.
     """
     if schema.is_linked:
         return schema
     needed = _needed(release, schema)
-    columns = [_binned(column) if column.name in needed else column for column in schema.columns]
-    return schema.model_copy(update={"columns": columns})
+    if columns is not None:
+        needed.intersection_update(columns)
+    binned = [_binned(column) if column.name in needed else column for column in schema.columns]
+    return schema.model_copy(update={"columns": binned})
 
 
 def _binned(column: Column) -> Column:

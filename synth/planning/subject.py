@@ -1,5 +1,6 @@
 """The subject of a release: a table of rows, one of two linked tables, or both."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,15 +27,22 @@ class Subject:
 
 
 def subject_of(
-    release: AskedRelease, schema: Schema | TwoLevelSchema, protection: Protection
+    release: AskedRelease,
+    schema: Schema | TwoLevelSchema,
+    protection: Protection,
+    *,
+    columns: Collection[str] | None = None,
 ) -> Subject:
-    """Return the part of a dataset that a release reads."""
+    """Return the part of a dataset that a release reads.
+
+    `columns` are the released columns, if they were already decided.
+    """
     if isinstance(schema, Schema):
         if release.table is not None:
             raise SpecError(
                 "`table` chooses one of two tables, but the dataset has only one; leave it out"
             )
-        return Subject("rows", with_bins(release, schema), protection)
+        return Subject("rows", with_bins(release, schema, columns), protection)
     if release.table is None:
         return Subject("linked", schema.linked, protection)
     if release.table == "groups" and protection.unit == "person":
@@ -49,6 +57,6 @@ def subject_of(
         )
     return Subject(
         release.table,
-        with_bins(release, alone),
+        with_bins(release, alone, columns),
         protection_of_table(protection, schema, release.table),
     )

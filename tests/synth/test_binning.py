@@ -192,6 +192,13 @@ def test_numbers_get_adaptive_bins_only_where_they_are_read_as_cells() -> None:
     assert adaptive(release({"name": "gem"}, **sex)) == {"days"}
 
 
+def test_releases_of_earlier_versions_keep_their_columns() -> None:
+    schema = with_bins(PAIRS, SCHEMA, columns=["known"])
+    assert schema.attribute("days") == SCHEMA.attribute("days")
+    planned = fund(PAIRS, schema, Protection(), DELTA, columns=["known"]).plan
+    assert planned.binning is None and planned.schema.names == ["known"]
+
+
 def test_the_share_is_declared_and_divided() -> None:
     for share, part in ((None, 0.02), (0.3, 0.3)):
         spec = PAIRS.model_copy(update={"bins_share": share})
