@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.columns import Bins, IntegerColumn, RealColumn, Shape
+from scrim.spec.columns import Bins, BinShape, IntegerColumn, RealColumn
 from scrim.spec.schema import Column
 from synth.door import Door, RowCount
 from synth.measurements import EXACT, Measurement
@@ -219,7 +219,7 @@ def _bins(
     finest = grid.starts[-1]
     edges = [*(finest[start] for start in starts), grid.upper]
     divided = sorted({*starts, *(part.start for part in parts)})
-    shape = Shape(
+    shape = BinShape(
         edges=[*(finest[start] for start in divided), grid.upper],
         weights=[float(mass) for mass in np.add.reduceat(masses, divided)],
     )

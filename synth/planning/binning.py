@@ -20,7 +20,7 @@ from scrim.spec.schema import Column, Schema
 from scrim.spec.workload import Marginals
 from scrim.spec.workload.grid import GridBlock
 
-SHARE_OF_A_COLUMN, LARGEST_SHARE = 0.01, 0.1
+SHARE_FOR_A_COLUMN, MOST_FOR_BINS = 0.01, 0.1
 """The default share of a release's budget: for each column with adaptive bins, and at most."""
 
 
@@ -92,7 +92,7 @@ def bins_share(release: AskedRelease, schema: Schema) -> float:
     number = sum(map(awaits_edges, schema.attributes))
     if not number:
         return 0.0
-    return release.bins_share or min(LARGEST_SHARE, SHARE_OF_A_COLUMN * number)
+    return release.bins_share or min(MOST_FOR_BINS, SHARE_FOR_A_COLUMN * number)
 
 
 def plan_binning(units: int, schema: Schema) -> Binning | None:

@@ -1,7 +1,7 @@
 """The types of columns that a schema declares, one module for each kind."""
 
 from scrim.spec.columns.attribute import AttributeColumn, LabelledColumn, NumberColumn
-from scrim.spec.columns.bins import DEFAULT_ADAPTIVE, MAX_EDGES, Bins, Shape
+from scrim.spec.columns.bins import DEFAULT_ADAPTIVE, MAX_EDGES, Bins, BinShape
 from scrim.spec.columns.boolean import BooleanColumn
 from scrim.spec.columns.categorical import CategoricalColumn
 from scrim.spec.columns.code import CodeColumn, ListedCode
@@ -20,6 +20,7 @@ __all__ = [
     "MAX_EDGES",
     "STORED",
     "AttributeColumn",
+    "BinShape",
     "Bins",
     "BooleanColumn",
     "CategoricalColumn",
@@ -38,5 +39,4 @@ __all__ = [
     "NumberLine",
     "OrdinalColumn",
     "RealColumn",
-    "Shape",
 ]

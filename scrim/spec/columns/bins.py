@@ -15,7 +15,7 @@ DEFAULT_ADAPTIVE = 32
 """Bins of a column of numbers that needs some and declares none."""
 
 
-class Shape(Declared):
+class BinShape(Declared):
     """The distribution of numbers inside the bins: shares of smaller intervals."""
 
     edges: Annotated[list[float], Field(min_length=2, max_length=MAX_EDGES, fail_fast=True)]
@@ -53,7 +53,7 @@ class Bins(Declared):
     )
     """Number of bins whose edges follow from the data. They are placed from noisy counts, which a share of
     each release's budget pays for (`bins_share`). Values that many rows have get bins of their own."""
-    shape: Shape | None = Field(default=None, exclude_if=lambda shape: shape is None)
+    shape: BinShape | None = Field(default=None, exclude_if=lambda shape: shape is None)
     """How values are distributed inside bins with `edges`. Without it, they are drawn uniformly."""
 
     def refuse_faults(self) -> None:
@@ -67,7 +67,7 @@ class Bins(Declared):
         if self.shape is not None:
             self._refuse_other_shape(self.shape)
 
-    def _refuse_other_shape(self, shape: Shape) -> None:
+    def _refuse_other_shape(self, shape: BinShape) -> None:
         if self.edges is None:
             raise ValueError("a shape divides bins with edges; give edges, or leave shape out")
         same_end = self.edges[-2:] == shape.edges[-2:] or self.edges[-2] < self.edges[-1]
@@ -76,7 +76,7 @@ class Bins(Declared):
         if (self.edges[0], self.edges[-1]) != (shape.edges[0], shape.edges[-1]):
             raise ValueError("a shape must begin and end where the bins do")
 
-    def placed(self, edges: list[float], shape: Shape | None) -> Self:
+    def placed(self, edges: list[float], shape: BinShape | None) -> Self:
         """The same number of bins, at edges that were placed."""
         return type(self)(edges=edges, shape=shape)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from scrim.spec.columns import Bins, IntegerColumn, NumberLine, RealColumn, Shape
+from scrim.spec.columns import Bins, BinShape, IntegerColumn, NumberLine, RealColumn
 from scrim.spec.columns.grid import grid_of
 
 LINES = st.one_of(
@@ -99,11 +99,11 @@ def test_special_values_that_cannot_occur_are_refused(fields: Any, problem: str)
     [
         ({"adaptive": 8, "count": 8}, "give exactly one of"),
         (
-            {"count": 8, "shape": Shape(edges=[0, 1], weights=[1])},
+            {"count": 8, "shape": BinShape(edges=[0, 1], weights=[1])},
             "a shape divides bins with edges",
         ),
-        ({"edges": [0, 2], "shape": Shape(edges=[0, 1], weights=[1])}, "must contain all edges"),
-        ({"edges": [0, 2], "shape": Shape(edges=[-1, 0, 2], weights=[1, 1])}, "begin and end"),
+        ({"edges": [0, 2], "shape": BinShape(edges=[0, 1], weights=[1])}, "must contain all edges"),
+        ({"edges": [0, 2], "shape": BinShape(edges=[-1, 0, 2], weights=[1, 1])}, "begin and end"),
         ({"edges": [0, 2, 2, 2]}, "edges must increase"),
     ],
 )
@@ -111,7 +111,7 @@ def test_bins_that_contradict_themselves_are_refused(fields: Any, problem: str) 
     with pytest.raises(ValidationError, match=problem):
         Bins(**fields)
     with pytest.raises(ValidationError, match="one weight for each interval"):
-        Shape(edges=[0, 1, 2], weights=[1])
+        BinShape(edges=[0, 1, 2], weights=[1])
 
 
 def test_schemas_without_the_new_fields_are_stored_as_before() -> None:

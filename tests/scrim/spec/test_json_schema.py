@@ -29,8 +29,8 @@ UNBOUNDED = {
     ("RealColumn", "special"),
     ("Bins", "edges"),
     ("Bins", "width"),
-    ("Shape", "edges"),
-    ("Shape", "weights"),
+    ("BinShape", "edges"),
+    ("BinShape", "weights"),
 }
 """Numbers that may be anything finite (a width: anything above 0)."""
 

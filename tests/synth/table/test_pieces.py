@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from scrim.spec.columns import Bins, IntegerColumn, RealColumn, Shape
+from scrim.spec.columns import Bins, BinShape, IntegerColumn, RealColumn
 from synth.table.encoding import attribute_codec, draw_column
 
-SHAPE = Shape(edges=[0.0, 1.0, 10.0, 20.0, 99.0], weights=[3, 1, 0, 0])
+SHAPE = BinShape(edges=[0.0, 1.0, 10.0, 20.0, 99.0], weights=[3, 1, 0, 0])
 BINS = Bins(edges=[0.0, 10.0, 99.0], shape=SHAPE)
 COLUMNS = [
     IntegerColumn(name="x", type="integer", lower=0, upper=99, bins=BINS),
