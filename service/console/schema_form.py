@@ -153,6 +153,8 @@ def with_labels(problem: ProblemDocument) -> ProblemDocument:
 
 def draft_from(schema: Mapping[str, Any]) -> Draft | None:
     """A schema as rows; None if rows cannot hold it."""
+    if schema.get("missing") is not None:
+        return None
     if "columns" in schema:
         rows = _rows_from(schema["columns"], TABLES[0])
         return None if rows is None else Draft(rows or Draft().rows)
@@ -190,6 +192,8 @@ def _rows_from(columns: object, table: str) -> list[ColumnRow] | None:
     if not isinstance(columns, list) or len(columns) > MOST_ROWS:
         return None
     if not all(isinstance(each, dict) and each.get("type") in TYPES for each in columns):
+        return None
+    if any(each.get("missing") is not None for each in columns):
         return None
     return [_row_from(column, table) for column in columns]
 

@@ -18,10 +18,10 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-MISSING = -math.inf
+MISSING_NUMBER = -math.inf
 """Represents a missing number, below all others."""
 LOWEST = -float(np.finfo(np.float64).max)
-"""Only MISSING is below it."""
+"""Only MISSING_NUMBER is below it."""
 
 Bounds = Callable[[Condition], tuple[float, float]]
 
@@ -77,7 +77,7 @@ class ConditionArrays:
 def in_numbers(
     conjunctions: Sequence[Conjunction], attributes: Sequence[Attribute]
 ) -> ConditionArrays:
-    """Conditions on numbers as a table reads them, with MISSING for missing ones."""
+    """Conditions on numbers as a table reads them, with MISSING_NUMBER for missing ones."""
     upper = {c.name: c.line.upper for c in attributes if not isinstance(c, LabelledColumn)}
 
     def bounds(condition: Condition) -> tuple[float, float]:
@@ -89,7 +89,7 @@ def in_numbers(
         if condition.kind:
             low = number_of_kind(condition.kind)
             return low, math.nextafter(low, math.inf)
-        return MISSING, LOWEST
+        return MISSING_NUMBER, LOWEST
 
     return _listed(conjunctions, attributes, bounds)
 

@@ -18,7 +18,7 @@ from synth.table.chunk import TableError
 
 Floats = npt.NDArray[np.float64]
 
-_NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity))$"
+_NUMBER_TEXT = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity))$"
 _MIDNIGHT = r" 00:00:00(?:\.0+)?$"
 _LARGEST_EXACT = 2.0**53
 """Whole numbers up to this have an exact float."""
@@ -150,7 +150,7 @@ def _parsed(texts: Any) -> Any:
     except pa.ArrowInvalid:
         pass
     trimmed = pc.utf8_trim_whitespace(texts)
-    readable = pc.match_substring_regex(trimmed, _NUMBER)
+    readable = pc.match_substring_regex(trimmed, _NUMBER_TEXT)
     return pc.cast(pc.if_else(readable, trimmed, pa.scalar(None, pa.string())), pa.float64())
 
 

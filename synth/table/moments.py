@@ -20,7 +20,7 @@ _UNIT = {
     "hour": ("h", _DAYS * 24),
     "minute": ("m", _DAYS * 24 * 60),
 }
-_WHOLE: dict[str, tuple[str, int]] = {"quarter": ("month", 3), "week": ("day", 7)}
+_SEVERAL: dict[str, tuple[str, int]] = {"quarter": ("month", 3), "week": ("day", 7)}
 """Resolutions that are several of another one."""
 
 
@@ -36,13 +36,13 @@ def periods_in(cells: Any, resolution: Resolution) -> tuple[Periods, npt.NDArray
     storage = pa.int32() if unit == "D" else pa.int64()
     numbers = np.asarray(pc.fill_null(cells.view(storage), 0)).astype(np.int64)
     moments = numbers.astype(f"datetime64[{unit}]")
-    finer, count = _WHOLE.get(resolution, (resolution, 1))
+    finer, count = _SEVERAL.get(resolution, (resolution, 1))
     name, start = _UNIT[finer]
     return (moments.astype(f"datetime64[{name}]").astype(np.int64) + start) // count, missing
 
 
 def moments_of(periods: Periods, resolution: Resolution) -> npt.NDArray[np.datetime64]:
     """The first moment of each period."""
-    finer, count = _WHOLE.get(resolution, (resolution, 1))
+    finer, count = _SEVERAL.get(resolution, (resolution, 1))
     name, start = _UNIT[finer]
     return (periods * count - start).astype(f"datetime64[{name}]")

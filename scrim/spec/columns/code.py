@@ -16,10 +16,10 @@ from scrim.spec.columns.attribute import LabelledColumn
 from scrim.spec.columns.categorical import Value, Values, refuse_repeated
 from scrim.spec.columns.declared import MAX_CODES, Declared
 
-MAX_LEVELS = 20
+MAX_PREFIXES = 20
 Share = Annotated[float, Field(ge=0, le=1e100)]
 Prefixes = Annotated[
-    list[Annotated[int, Field(ge=1, le=1000)]], Field(min_length=1, max_length=MAX_LEVELS)
+    list[Annotated[int, Field(ge=1, le=1000)]], Field(min_length=1, max_length=MAX_PREFIXES)
 ]
 Levels = Prefixes | Annotated[dict[Value, Value], Field(min_length=1, max_length=MAX_CODES)]
 
@@ -158,10 +158,14 @@ class CodeColumn(LabelledColumn):
         return found
 
     def _steps(self) -> list[dict[str, str]]:
-        """The group of each code at each level, finest first; a code too short for a level has none."""
+        """The group of each code at each level, finest first; shorter codes have none."""
         if isinstance(self.levels, list):
             return [
-                {code: f"{code[:length]}*" for code in self.codes if len(code) > length}
+                {
+                    code: f"{code[:length]}*" if len(code) > length else code
+                    for code in self.codes
+                    if len(code) >= length
+                }
                 for length in reversed(self.levels)
             ]
         return [self._groups]

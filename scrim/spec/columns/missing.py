@@ -7,7 +7,7 @@ from pydantic import Field
 
 from scrim.spec.base import Name
 
-MISSING = "missing"
+ONE_KIND = "missing"
 """The kind of missing values that are not kept apart."""
 MAX_SPELLINGS = 100
 
@@ -22,8 +22,8 @@ Missing = (
 def kind_of_spelling(missing: Missing | None) -> dict[str, str]:
     """The kind of each spelling. An empty cell is always missing, unless it is a declared value."""
     if missing is None or isinstance(missing, list):
-        return dict.fromkeys([*(missing or ()), ""], MISSING)
-    return missing if "" in missing else {"": MISSING, **missing}
+        return dict.fromkeys([*(missing or ()), ""], ONE_KIND)
+    return missing if "" in missing else {"": ONE_KIND, **missing}
 
 
 def kinds_of(missing: Missing | None) -> tuple[str, ...]:

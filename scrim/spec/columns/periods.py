@@ -13,7 +13,7 @@ def _days(moment: datetime) -> int:
     return moment.toordinal() - 1
 
 
-_NUMBER: dict[str, Callable[[datetime], int]] = {
+_PERIOD_OF: dict[str, Callable[[datetime], int]] = {
     "year": lambda moment: moment.year - 1,
     "quarter": lambda moment: (moment.year - 1) * 4 + (moment.month - 1) // 3,
     "month": lambda moment: (moment.year - 1) * 12 + moment.month - 1,
@@ -27,7 +27,7 @@ _NUMBER: dict[str, Callable[[datetime], int]] = {
 
 def period_of(moment: datetime, resolution: Resolution) -> int:
     """The number of the period that contains a moment, counted from the start of year 1."""
-    return _NUMBER[resolution](moment)
+    return _PERIOD_OF[resolution](moment)
 
 
 def start_of(period: int, resolution: Resolution) -> datetime:

@@ -23,7 +23,7 @@ from scrim.spec.workload.bins import has_known_edges
 from scrim.spec.workload.block import Block
 from scrim.spec.workload.marginals import MAX_BLOCKS, MAX_ORDER, ColumnSets, in_schema_order
 
-MAX_LEVELS = 16
+MAX_TREE_LEVELS = 16
 """Largest number of levels of a tree: 65,536 finest intervals."""
 CELLS_OF_A_TABLE = 2
 """Smallest number of cells: every table has a numeric column with at least two intervals."""
@@ -123,7 +123,7 @@ class BinaryTree(Spec):
     """Always `binary_tree`."""
     k: Annotated[int, Field(ge=1, le=MAX_ORDER)] | None = None
     """Number of columns in each tree; with 1, each numeric column alone."""
-    levels: Annotated[int, Field(ge=1, le=MAX_LEVELS)] = 5
+    levels: Annotated[int, Field(ge=1, le=MAX_TREE_LEVELS)] = 5
     """Number of times the range is halved; level j has 2^j intervals."""
     attributes: ColumnSets | None = None
     """The columns of each tree, by name; at least one of them numeric."""
