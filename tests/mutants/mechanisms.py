@@ -74,8 +74,8 @@ MUTANTS = (
     Mutant(
         "screening is not set aside from the budget",
         "synth/planning/plan.py",
-        "mechanism = units - row_count - screen - certify",
-        "mechanism = units - row_count - certify",
+        "mechanism = units - row_count - bins - screen - certify",
+        "mechanism = units - row_count - bins - certify",
         ("tests/synth/test_screen.py::test_a_share_that_buys_nothing_is_refused",),
     ),
     Mutant(
