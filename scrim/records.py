@@ -249,6 +249,15 @@ class ItemForecast(Record):
     expected: ExpectedErrors
 
 
+class BinsCost(Record):
+    """What places the edges of adaptive bins: a part of the release's cost."""
+
+    columns: list[str]
+    share: float
+    """The share of the release's budget."""
+    rho: float
+
+
 class DrawsCost(Record):
     """What further sets of rows (`outputs.draws`) add to a release."""
 
@@ -267,6 +276,8 @@ class Preview(Record):
     rho_left_after: float
     queries: int
     operations: int | None
+    bins: BinsCost | None = None
+    """What places the edges of adaptive bins; None if no released column has any."""
     draws: DrawsCost | None = None
     """What further sets of rows add; None if the release asks for none."""
     expected: ExpectedErrors

@@ -15,6 +15,7 @@ from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
+from scrim.spec.workload import Block
 from synth.planning.columns import Queries, list_queries
 from synth.planning.curve import Moved, delta_at, epsilon_at, merge
 from synth.planning.plan import ReleasePlan, plan
@@ -111,7 +112,12 @@ def moves_of(
     if not isinstance(planned.spending, OneShot) or planned.split.screen or schema.is_linked:
         return None
     found = [*_around(release, planned, schema, protection)]
-    for block, units in zip(planned.measured, planned.spending.measure, strict=True):
+    measured: list[tuple[Block, int]] = list(
+        zip(planned.measured, planned.spending.measure, strict=True)
+    )
+    if planned.binning is not None:
+        measured += [(block, planned.binning.each) for block in planned.binning.blocks]
+    for block, units in measured:
         sensitivity = block.sensitivity(schema, protection)
         if sensitivity.l2_squared == 0:
             continue

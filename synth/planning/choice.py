@@ -16,6 +16,7 @@ from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease, ReleaseSpec
 from scrim.spec.schema import Schema
 from synth.planning.accounting import FundedPlan, fund
+from synth.planning.binning import with_bins
 from synth.planning.columns import complete, list_queries
 from synth.planning.plan import ReleasePlan, refuse_large_blocks
 from synth.planning.ranking import Candidate, rank
@@ -55,6 +56,7 @@ def resolve(
     for a job, `left` what the population has left. Raises SpecError if the named mechanism, or for `auto`
     every mechanism, cannot work.
     """
+    schema = with_bins(asked, schema)
     asked = complete(asked, schema)
     auto = asked.mechanism
     if not isinstance(auto, Auto):

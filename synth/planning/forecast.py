@@ -63,6 +63,8 @@ def forecast(resolved: Resolved, subject: Subject) -> Forecast:
         expected = expect(resolved, subject)
         items = _items_of_model(resolved, subject, expected)
     around = (split.row_count > 0) + (split.screen > 0)
+    if planned.binning is not None:
+        around += len(planned.binning.blocks)
     if planned.certification is not None:
         around += planned.certification.operations(schema, subject.protection)
     return Forecast(

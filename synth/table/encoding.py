@@ -20,6 +20,7 @@ from scrim.spec.columns import (
     IdentifierColumn,
     IntegerColumn,
     LabelledColumn,
+    NumberColumn,
     OrdinalColumn,
 )
 from scrim.spec.schema import Attribute, Column, Schema, is_discrete
@@ -95,6 +96,10 @@ def require_bins(column: Attribute) -> None:
     """Refuse a column of numbers that has no discrete codes."""
     if not is_discrete(column):
         raise TableError(f"column {column.name!r} has no bins; declare a width, count or edges")
+    if isinstance(column, NumberColumn) and column.line.awaits_edges:
+        raise TableError(
+            f"the adaptive bins of column {column.name!r} have no edges yet; place them"
+        )
 
 
 def locate_columns(schema: Schema, found: Sequence[str]) -> list[int]:

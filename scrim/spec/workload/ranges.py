@@ -16,7 +16,7 @@ from scrim.spec.base import Name, Seed, Spec
 from scrim.spec.columns import LabelledColumn, OrdinalColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import Attribute, Numeric, Schema
-from scrim.spec.workload.bins import BinStarts, cut_bins
+from scrim.spec.workload.bins import BinStarts, cut_bins, has_known_edges
 from scrim.spec.workload.block import Block
 from scrim.spec.workload.conditions import (
     MAX_PREDICATES,
@@ -126,7 +126,7 @@ class Ranges(Spec, ConjunctionSource):
                     intervals[condition.column].append(condition)
         for name, of_column in intervals.items():
             column = columns[name]
-            if column.bins is None or not _consist_of_bins(column, of_column):
+            if not has_known_edges(column.line) or not _consist_of_bins(column, of_column):
                 return cut_bins(column)
         return None
 
