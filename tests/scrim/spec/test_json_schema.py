@@ -26,8 +26,11 @@ MODELS: list[type[BaseModel]] = [
 UNBOUNDED = {
     ("RealColumn", "lower"),
     ("RealColumn", "upper"),
+    ("RealColumn", "special"),
     ("Bins", "edges"),
     ("Bins", "width"),
+    ("BinShape", "edges"),
+    ("BinShape", "weights"),
 }
 """Numbers that may be anything finite (a width: anything above 0)."""
 
