@@ -5,7 +5,7 @@ Cells outside the declaration are mapped into it; they are never dropped, counte
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -73,6 +73,23 @@ def attribute_codec(column: Attribute) -> AttributeCodec:
     if isinstance(column, DateColumn | DatetimeColumn):
         return TimeCodec(column)
     return IntegerCodec(column) if isinstance(column, IntegerColumn) else RealCodec(column)
+
+
+def arrow_fields(codec: AttributeCodec) -> Iterator[tuple[str, Any]]:
+    """The columns of a Parquet file: the values, and the kinds of missing values if there are several."""
+    yield codec.column.name, codec.arrow_type
+    if len(codec.column.kinds) > 1:
+        yield codec.column.name_of_kinds, pa.dictionary(pa.int32(), pa.string())
+
+
+def arrow_arrays(codec: AttributeCodec, stored: Array) -> Iterator[Any]:
+    """The content of these columns."""
+    yield codec.decode(stored)
+    if len(codec.column.kinds) > 1:
+        kinds = codec.kinds(stored).astype(np.int32)
+        yield pa.DictionaryArray.from_arrays(
+            pa.array(kinds - 1, mask=kinds == 0), pa.array(codec.column.kinds, pa.string())
+        )
 
 
 def require_bins(column: Attribute) -> None:

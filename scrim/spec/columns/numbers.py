@@ -23,7 +23,7 @@ class NumericColumn(NumberColumn):
     nullable: bool = True
     """Whether a missing value is kept as missing; if not, it becomes `lower`."""
 
-    @property
+    @cached_property
     def edges(self) -> tuple[float, ...]:
         """Edges of the half-open bins, the last one closed at `upper`.
 
