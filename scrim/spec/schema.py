@@ -15,6 +15,7 @@ from scrim.spec.columns import (
     IntegerColumn,
     RealColumn,
 )
+from scrim.spec.rules import Rules, RuleSet, kept_rules, refuse_contradictions
 
 MAX_COLUMNS = 1000
 MAX_SCHEMA_CODES = 500_000
@@ -63,12 +64,17 @@ class Schema(Declared):
     columns: Columns
     """The columns. Columns of the uploaded file that are not declared are ignored."""
 
+    rules: Rules = []
+    """Combinations of values that no row has. Released rows never have them either."""
+
     def refuse_faults(self) -> None:
-        """Require distinct names, at least one released column, and a limited number of codes."""
+        """Require distinct names, a released column, a limited number of codes, and rules that fit."""
         refuse_repeated_names(self.columns)
         if not self.attributes:
             raise ValueError("declare at least one column that is not an identifier")
         refuse_many_codes(self.columns)
+        of_groups = self.columns_of_groups if self.is_linked else None
+        refuse_contradictions(self.attributes, self.rules, of_groups=of_groups, places=self.places)
 
     @property
     def linked(self) -> "Schema":
@@ -127,7 +133,14 @@ class Schema(Declared):
     def project(self, names: Collection[str]) -> Self:
         """The schema without the attributes that are not named; identifiers are kept."""
         kept = [c for c in self.columns if isinstance(c, IdentifierColumn) or c.name in names]
-        return self.model_copy(update={"columns": kept})
+        rules = kept_rules(self.rules, names)
+        return self.model_copy(update={"columns": kept, "rules": rules})
+
+    @cached_property
+    def rule_set(self) -> RuleSet:
+        """The rules in terms of the parts of columns that they distinguish."""
+        of_groups, places = self.columns_of_groups, self.places
+        return RuleSet.of(self.attributes, self.rules, of_groups=of_groups, places=places)
 
     def attribute(self, name: str) -> Attribute:
         """The released column of that name."""

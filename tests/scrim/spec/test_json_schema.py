@@ -27,8 +27,10 @@ UNBOUNDED = {
     ("RealColumn", "upper"),
     ("Bins", "edges"),
     ("Bins", "width"),
+    ("Within", "min"),
+    ("Within", "max"),
 }
-"""Numbers that may be anything finite (a width: anything above 0)."""
+"""Numbers that may be anything finite (a width: anything above 0; bounds of a rule: those of its column)."""
 
 LOWER, UPPER = {"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}
 
