@@ -1,7 +1,7 @@
 """Noisy counts, and how repeated measurements are merged."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,26 @@ class Measurement:
     query: QueryBlock | Single
     values: NDArray[Any]
     sigma: float
-    """Standard deviation of the noise on each count; 0 if the count is public."""
+    """Standard deviation of the noise on each count; 0 if the counts are public, infinite if they were not
+    measured."""
+    zeros: NDArray[np.bool_] | None = None
+    """Counts that rules say are zero, whatever was measured."""
+
+    @property
+    def noise(self) -> NDArray[np.float64]:
+        """Standard deviation of the noise on each count; 0 for counts that rules say are zero."""
+        return np.where(self.is_zero, 0.0, float(self.sigma))
+
+    @property
+    def is_zero(self) -> NDArray[np.bool_]:
+        """Whether rules say that each count is zero."""
+        return np.zeros(self.query.size, np.bool_) if self.zeros is None else self.zeros
+
+    def with_zeros(self, zeros: NDArray[np.bool_] | None) -> "Measurement":
+        """Return the counts with zeros where rules say so."""
+        if zeros is None:
+            return self
+        return replace(self, values=np.where(zeros, 0, self.values), zeros=zeros)
 
     @property
     def block(self) -> QueryBlock:
@@ -38,9 +57,11 @@ def merge_repeated(measurements: Iterable[Measurement]) -> list[Measurement]:
 
 def weighted_average(measurements: Sequence[Measurement]) -> Measurement:
     """Average measurements of the same query, weighted by precision."""
+    # What was not measured adds no more than zeros, which all measurements of the query have.
+    measurements = [m for m in measurements if np.isfinite(m.sigma)] or measurements[:1]
     if len(measurements) == 1 or any(m.sigma == 0 for m in measurements):
         return min(measurements, key=lambda m: m.sigma)
     precision = np.array([m.sigma**-2 for m in measurements])
     values = np.stack([m.values for m in measurements])
     mean = precision @ values / precision.sum()
-    return Measurement(measurements[0].query, mean, float(precision.sum() ** -0.5))
+    return replace(measurements[0], values=mean, sigma=float(precision.sum() ** -0.5))

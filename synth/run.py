@@ -32,6 +32,7 @@ from synth.planning.spending import Draws
 from synth.privacy.vault import Vault
 from synth.queries import compile_blocks
 from synth.redraws import Redraws
+from synth.rules.reading import following_rules
 from synth.table import Chunk, Table, align
 
 __all__ = ["FinishedRelease", "JobProgress", "Journal", "MemoryJournal", "Operation", "run"]
@@ -112,8 +113,9 @@ def run(
         columns=columns,
     )
     planned = funded.plan
-    table = table.project(planned.schema)
-    aligned = None if public is None else align(public, table.schema)
+    # Before columns are left out, so that a row is mapped alike in every release of the table.
+    table = following_rules(table).project(planned.schema)
+    aligned = None if public is None else following_rules(align(public, table.schema))
     journal = MemoryJournal() if journal is None else journal
     vault = Vault(
         table,
