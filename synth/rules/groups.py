@@ -6,6 +6,7 @@ A group that cannot be changed so, because of its size or its columns, is replac
 follows the rules, or by the smallest possible one.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -13,12 +14,19 @@ import numpy as np
 from scrim.spec.rules.search import RuleSearch
 from scrim.spec.two_level import LinkedSchema
 from synth.rules.choice import DrawnChoice
-from synth.rules.drawing import REDRAWS, redrawn, with_numbers
+from synth.rules.drawing import with_numbers
 from synth.rules.kinds import GroupRepair
 from synth.rules.repair import Repair
 from synth.rules.row_rules import Flags, Integers, RowRules
 from synth.table import Chunk
 from synth.table.linking import number_keys, sorted_within_groups, starts_of_groups
+
+REDRAWS = 4
+"""Most times that groups are drawn again. Each time costs a model about as much as all groups."""
+LARGEST_REDRAW = 4
+"""Most groups that are drawn again at a time, in units of all groups."""
+LEAST_DRAWN = 1000
+"""Groups that are drawn again at least at a time."""
 
 
 class GroupRules:
@@ -63,6 +71,13 @@ def draw_valid_groups(
         chunk = _replaced(schema, chunk, places, fresh, chosen)
         broken[places] = False
     return _repaired(rules, chunk, rng) if broken.any() else chunk
+
+
+def redrawn(broken: int, groups: int) -> int:
+    """How many groups are drawn again if some of all groups break a rule; half of them more than needed."""
+    accepted = max(1 / LARGEST_REDRAW, 1 - broken / groups)
+    needed = math.ceil(1.5 * broken / accepted)
+    return max(min(needed, LARGEST_REDRAW * groups), min(groups, LEAST_DRAWN))
 
 
 def _repaired(rules: GroupRules, chunk: Chunk, rng: np.random.Generator) -> Chunk:

@@ -1,16 +1,12 @@
 """Rows of a model in the declared types, which follow the schema's rules: all that are ever released."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema
 from synth.models.base import Model
 from synth.models.rows import Rows
-from synth.rules.drawing import choose_valid, draw_valid
+from synth.rules.drawing import change_to_valid, draw_valid
 from synth.rules.groups import draw_valid_groups
 from synth.table import Chunk
 from synth.table.drawing import all_codes, draw_rows
@@ -18,9 +14,6 @@ from synth.table.drawing import all_codes, draw_rows
 
 def sample_rows(model: Model, schema: Schema, *, rows: int, rng: np.random.Generator) -> Chunk:
     """Draw exactly `rows` rows (groups, if rows are linked)."""
-
-    def codes(number: int) -> Mapping[str, NDArray[Any]]:
-        return all_codes(schema, model.sample(number, rng), rows=number, rng=rng)
 
     def values(number: int) -> Chunk:
         drawn = model.sample(number, rng)
@@ -33,5 +26,5 @@ def sample_rows(model: Model, schema: Schema, *, rows: int, rng: np.random.Gener
     if isinstance(schema, LinkedSchema):
         return draw_valid_groups(schema, values, groups=rows, rng=rng)
     if isinstance(model, Rows):
-        return choose_valid(schema, values, rows=rows, rng=rng)
-    return draw_valid(schema, codes, rows=rows, rng=rng)
+        return change_to_valid(schema, values(rows), rng)
+    return draw_valid(schema, all_codes(schema, model.sample(rows, rng), rows=rows, rng=rng), rng)
