@@ -17,6 +17,7 @@ from scrim.spec.rules.rule import (
     kept_rules,
 )
 from scrim.spec.rules.rule_set import RuleSet
+from scrim.spec.rules.words import rule_in_words
 
 __all__ = [
     "MAX_RULES",
@@ -31,4 +32,5 @@ __all__ = [
     "impossible_values",
     "kept_rules",
     "refuse_contradictions",
+    "rule_in_words",
 ]

@@ -103,7 +103,7 @@ Operator = Literal["<=", "<", ">=", ">"]
 class Compare(Declared):
     """Two columns in order; rows in which one is missing follow the rule."""
 
-    compare: tuple[Name, Operator, Name]
+    compare: Annotated[tuple[Name, Operator, Name], Field(strict=False)]
     """A column, an operator, and another column of the same type."""
 
     def refuse_faults(self) -> None:

@@ -109,6 +109,7 @@ TWO_LEVEL: TwoLevelSchema = with_rules(
     [
         {"never": {"g": only(0), "h": only(1)}},
         {"when": {"g": only(1)}, "then": {"x": {"min": 1}}},
+        {"never": {"x": only(2), "h": only(0), "g": only(0)}},
         {"compare": ["h", "<=", "x"]},
         {"group": {"where": {"x": only(2)}, "at_most": 1}},
     ],

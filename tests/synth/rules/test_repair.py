@@ -97,7 +97,7 @@ def test_exchanges_keep_the_values_of_every_column() -> None:
     rules = RowRules(SCHEMA)
     columns = {name: chunk[name].copy() for name in SCHEMA.names}
     exchange(columns, lambda some, rows: rules.broken(some), np.random.default_rng(0))
-    assert rules.broken(columns).sum() < 0.2 * rules.broken(chunk).sum()
+    assert rules.broken(columns).sum() < 0.5 * rules.broken(chunk).sum()
     for name, values in columns.items():
         assert sorted(values.tolist()) == sorted(chunk[name].tolist())
 
