@@ -1,5 +1,6 @@
 """Noisy counts, and how repeated measurements are merged."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,8 @@ from synth.queries import QueryBlock, Single
 
 EXACT = 1e-3
 """Noise scale, in rows, that a fit assumes for a public count, which has no noise."""
+PUBLIC_WEIGHT = 3.0
+"""A public count is fitted this many times as closely as the least noisy measurement."""
 
 
 @dataclass(frozen=True)
@@ -65,3 +68,14 @@ def weighted_average(measurements: Sequence[Measurement]) -> Measurement:
     values = np.stack([m.values for m in measurements])
     mean = precision @ values / precision.sum()
     return replace(measurements[0], values=mean, sigma=float(precision.sum() ** -0.5))
+
+
+def least_noise(measurements: Sequence[Measurement]) -> float:
+    """Return the noise scale that is assumed for public counts and zeros, which have no noise.
+
+    It is a fraction of the smallest measured noise; much less would let public counts dominate the fit.
+    If all counts are public, they are fitted almost exactly.
+    """
+    sigmas = (measurement.sigma for measurement in measurements)
+    noisy = [sigma for sigma in sigmas if 0 < sigma < math.inf]
+    return min(noisy) / PUBLIC_WEIGHT if noisy else EXACT

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from scrim.spec.mechanism import PrivateGsd
 from synth.genetic import GeneticSearch
 from synth.genetic.search import Report, ignore
-from synth.measurements import EXACT, Measurement, merge_repeated
+from synth.measurements import EXACT, Measurement, least_noise, merge_repeated
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job, measure_once
-from synth.mechanisms.projection import least_noise
 from synth.models.rows import Rows
 from synth.planning.spending import OneShot, Rounds
 from synth.queries import QuerySet, Single

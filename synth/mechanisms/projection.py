@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from scrim.spec.mechanism import MixtureSpec
 from synth.domain import Domain
-from synth.measurements import EXACT, Measurement, merge_repeated
+from synth.measurements import Measurement, least_noise, merge_repeated
 from synth.mechanisms.base import Job
 from synth.models.generators import Generator
 from synth.models.product import ProductMixture
@@ -32,8 +32,6 @@ BAND = 1.0
 """Residuals within this many standard deviations have no loss: the truth leaves such residuals too."""
 LOSS_OF_THE_TRUTH = 0.1507
 """The mean of max(|x| - BAND, 0)^2 for standard normal x."""
-PUBLIC_WEIGHT = 3.0
-"""A public count is fitted this many times as closely as the least noisy measurement."""
 VISIBLE_IN_A_FIT = 1.5
 """A cell whose value exceeds this many standard deviations is treated as more than noise."""
 
@@ -254,17 +252,6 @@ def _shares_of(name: str, size: int, measurements: Sequence[Measurement]) -> NDA
         if counts is not None and noise < least_noise:
             best, least_noise = np.maximum(counts, max(noise, 1e-3) / 2), noise
     return np.asarray(best / best.sum(), dtype=np.float64)
-
-
-def least_noise(measurements: Sequence[Measurement]) -> float:
-    """Return the noise scale that is assumed for public counts and zeros, which have no noise.
-
-    It is a fraction of the smallest measured noise; much less would let public counts dominate the fit.
-    If all counts are public, they are fitted almost exactly.
-    """
-    sigmas = (measurement.sigma for measurement in measurements)
-    noisy = [sigma for sigma in sigmas if 0 < sigma < math.inf]
-    return min(noisy) / PUBLIC_WEIGHT if noisy else EXACT
 
 
 def _without_the_unmeasured(

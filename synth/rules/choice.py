@@ -14,7 +14,7 @@ from synth.rules.valid import Change
 from synth.table.grid import round_within
 
 
-class Choice(Protocol):
+class RowChoice(Protocol):
     """Chooses among the smallest changes of rows."""
 
     def parts(

@@ -8,6 +8,7 @@ import torch
 from scrim.spec.rules.rule_set import Count
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema
+from scrim.spec.workload.hierarchical import as_linked
 from synth.models.group_types import GroupTypes
 from synth.models.histogram import Histogram
 from synth.models.support import Support
@@ -31,8 +32,7 @@ def excluding(model: Weights, schema: Schema) -> Weights:
 
 def _excluded(model: Histogram | Support | GroupTypes, schema: Schema) -> torch.Tensor:
     if isinstance(model, GroupTypes):
-        assert isinstance(schema, LinkedSchema)
-        return torch.from_numpy(_kinds_of_groups(model, schema))
+        return torch.from_numpy(_kinds_of_groups(model, as_linked(schema)))
     if isinstance(model, Support):
         codes = {name: column.numpy() for name, column in model.codes.items()}
         known = {c.name for c in schema.attributes}

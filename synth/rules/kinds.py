@@ -8,7 +8,7 @@ import numpy as np
 
 from scrim.spec.rules.rule_set import Count
 from scrim.spec.rules.search import merged
-from synth.rules.choice import Choice
+from synth.rules.choice import RowChoice
 from synth.rules.repair import Repair
 from synth.rules.row_rules import Flags, Numbers, RowRules
 from synth.rules.valid import Change, ValidTable, smallest_changes
@@ -26,7 +26,7 @@ class GroupRepair:
     that the counts are right and the number of changed columns is smallest (dynamic programming).
     """
 
-    def __init__(self, rows: RowRules, choice: Choice) -> None:
+    def __init__(self, rows: RowRules, choice: RowChoice) -> None:
         self._rows = rows
         self._choice = choice
         self._repair = Repair(rows)

@@ -13,7 +13,7 @@ import numpy as np
 from scrim.spec.columns import IntegerColumn, RealColumn
 from scrim.spec.rules.rule_set import Order
 from scrim.spec.schema import Attribute
-from synth.rules.choice import Choice
+from synth.rules.choice import RowChoice
 from synth.rules.row_rules import Flags, Floats, Numbers, Parts, RowRules
 from synth.rules.valid import ValidTable, smallest_changes
 
@@ -30,13 +30,13 @@ class Repair:
         """The table of what is valid, for each set of connected columns."""
         return [ValidTable(component) for component in self.rows.rules.components]
 
-    def rows_alone(self, numbers: Numbers, choice: Choice) -> None:
+    def rows_alone(self, numbers: Numbers, choice: RowChoice) -> None:
         """Change rows in place, each by itself; `numbers` has no others than those that break a rule."""
         if self.shared:
             self.of_groups(numbers, choice)
         self.of_individuals(numbers, choice)
 
-    def of_groups(self, numbers: Numbers, choice: Choice) -> None:
+    def of_groups(self, numbers: Numbers, choice: RowChoice) -> None:
         """Change the columns of groups, if no individual could have them."""
         for table in self.tables:
             names = [name for name in table.names if name in self.shared]
@@ -45,7 +45,7 @@ class Repair:
                 self._change(names, valid, numbers, choice, locked=())
                 self._sort(table, numbers, names=set(names), locked=())
 
-    def of_individuals(self, numbers: Numbers, choice: Choice) -> None:
+    def of_individuals(self, numbers: Numbers, choice: RowChoice) -> None:
         """Change columns that no group shares."""
         for table in self.tables:
             self._change(table.names, table.table, numbers, choice, locked=self.shared)
@@ -62,7 +62,7 @@ class Repair:
         names: Sequence[str],
         valid: Flags,
         numbers: Numbers,
-        choice: Choice,
+        choice: RowChoice,
         *,
         locked: Collection[str],
     ) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from scrim.spec.schema import Schema
-from scrim.spec.two_level import LinkedSchema
+from scrim.spec.workload.hierarchical import as_linked
 from synth.models.base import Model
 from synth.models.rows import Rows
 from synth.rules.drawing import change_to_valid, draw_valid
@@ -23,8 +23,8 @@ def sample_rows(model: Model, schema: Schema, *, rows: int, rng: np.random.Gener
 
     if not schema.rules:
         return values(rows)
-    if isinstance(schema, LinkedSchema):
-        return draw_valid_groups(schema, values, groups=rows, rng=rng)
+    if schema.is_linked:
+        return draw_valid_groups(as_linked(schema), values, groups=rows, rng=rng)
     if isinstance(model, Rows):
         return change_to_valid(schema, values(rows), rng)
     return draw_valid(schema, all_codes(schema, model.sample(rows, rng), rows=rows, rng=rng), rng)
