@@ -107,9 +107,10 @@ def test_a_release_counts_mapped_rows() -> None:
 TWO_LEVEL: TwoLevelSchema = with_rules(
     two_level_schema({"g": 2, "h": 2}, {"x": 3}, 2),
     [
+        # With g named last, it would be changed first if it were a column of individuals.
+        {"never": {"x": only(2), "h": only(0), "g": only(0)}},
         {"never": {"g": only(0), "h": only(1)}},
         {"when": {"g": only(1)}, "then": {"x": {"min": 1}}},
-        {"never": {"x": only(2), "h": only(0), "g": only(0)}},
         {"compare": ["h", "<=", "x"]},
         {"group": {"where": {"x": only(2)}, "at_most": 1}},
     ],
