@@ -42,7 +42,7 @@ class Client:
         return finish(_mechanisms(self._transport))
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         finish(self._transport.wire.close())
 
     def __enter__(self) -> Self:
@@ -55,7 +55,7 @@ class Client:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self.close()
 
 
@@ -83,7 +83,7 @@ class AsyncClient:
         return await _mechanisms(self._transport)
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._transport.wire.close()
 
     async def __aenter__(self) -> Self:
@@ -96,7 +96,7 @@ class AsyncClient:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self.close()
 
 

@@ -18,6 +18,7 @@ from scrim.values import AnySchema, plain
 from scrim.wire import PIECE_BYTES
 
 INGEST_POLL_SECONDS = 0.3
+"""Interval between two looks at the state of an ingest."""
 UPLOAD_MEDIA_TYPES = {
     ".csv": "text/csv",
     ".gz": "application/gzip",

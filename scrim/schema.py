@@ -43,7 +43,7 @@ def propose(sample: "str | PathLike[str] | Frame", *, sample_is_public: bool = F
     if not sample_is_public:
         raise UnusableInput(
             "a schema may be proposed from a public sample only: bounds and categories of private rows "
-            "tell about single people, and no noise covers them. State that this sample is public "
+            "reveal individuals, and no noise protects them. State that this sample is public "
             "(sample_is_public=True; --i-state-this-sample-is-public), or declare the schema from what "
             "is known without the rows: a code book, a form, a law"
         )

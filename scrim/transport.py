@@ -19,8 +19,11 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 # A question to a released model may take the service half a minute.
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 ATTEMPTS = 5
+"""How often a request that can be repeated is sent at most."""
 FIRST_PAUSE_SECONDS = 0.2
+"""Pause before the second attempt; it doubles for each further one."""
 LONGEST_PAUSE_SECONDS = 30.0
+"""Longest pause that the service may ask for."""
 
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 # Refused before processing, so even a request that is not repeatable may be sent again.

@@ -30,7 +30,7 @@ DESCRIPTION = """
 Synthetic data and noisy answers under differential privacy.
 
 A **population** owns a budget. A **dataset** is a table about a population, declared by a schema and
-encrypted at rest; nobody can download it. A **release** spends budget to make synthetic rows, noisy
+encrypted at rest; it cannot be downloaded. A **release** spends budget to make synthetic rows, noisy
 answers and a model, and is certified. Released models answer further questions at no cost.
 
 Every error is a problem (RFC 9457) with a stable `type`. Every collection is paged: pass `next` as

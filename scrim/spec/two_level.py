@@ -6,12 +6,12 @@ columns of its group and its own, and the group's key, which identifies the rows
 
 from collections.abc import Collection
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
 
 from scrim.spec.base import Name, Spec
-from scrim.spec.columns import Declared, IdentifierColumn
+from scrim.spec.columns import Declared, IdentifierColumn, Missing
 from scrim.spec.population import PartialProtection, Protection
 from scrim.spec.rules import GroupRule, Rule, Rules, kept_rules, refuse_contradictions
 from scrim.spec.schema import (
@@ -22,9 +22,12 @@ from scrim.spec.schema import (
     identifiers,
     refuse_many_codes,
     refuse_repeated_names,
+    refuse_taken_names,
+    with_missing,
 )
 
 MAX_GROUP_SIZE = 1000
+"""Largest bound on the size of a group: models have a place for each individual."""
 
 LevelTable = Literal["groups", "individuals"]
 """One of the two tables."""
@@ -51,18 +54,29 @@ class IndividualTable(Spec):
     meaning, because no query depends on it."""
 
 
+AnyTable = TypeVar("AnyTable", GroupTable, IndividualTable)
+
+
 class TwoLevelSchema(Declared):
     """Groups of individuals, linked by a key."""
 
+    missing: Annotated[Missing | None, Field(exclude_if=lambda value: value is None)] = None
+    """Cells that mean missing in all columns that do not declare their own."""
     groups: GroupTable
     """One row per group."""
     individuals: IndividualTable
     """One row per individual."""
     max_group_size: Annotated[int, Field(ge=1, le=MAX_GROUP_SIZE)]
     """Largest number of individuals kept in a group; larger groups are truncated, never dropped."""
-    rules: Rules = []
+    rules: Annotated[Rules, Field(exclude_if=lambda value: not value)] = []
     """Combinations that no individual with the columns of its group has, and numbers of individuals that no
     group has."""
+
+    @field_validator("groups", "individuals", mode="after")
+    @classmethod
+    def _with_missing(cls, table: AnyTable, info: ValidationInfo) -> AnyTable:
+        columns = with_missing(table.columns, info.data.get("missing"))
+        return table.model_copy(update={"columns": columns})
 
     def refuse_faults(self) -> None:
         """Require distinct names, a released column, a limited number of codes, and rules that fit."""
@@ -75,6 +89,7 @@ class TwoLevelSchema(Declared):
         # A linked row has the columns of both tables.
         together = [_identifier(groups.key), *described]
         refuse_repeated_names(together)
+        refuse_taken_names(together)
         if len(together) > MAX_COLUMNS:
             raise ValueError(
                 f"both tables together have {len(together):,} columns, but at most {MAX_COLUMNS:,} are "

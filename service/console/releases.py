@@ -36,6 +36,7 @@ from service.releases.schemas import ModelAnswer, ModelAnswers, ReleaseView
 router = APIRouter(prefix="/console/releases", route_class=ConsoleRoute)
 
 MOST_LINES = 200
+"""Largest number of lines of a table of answers."""
 _QUESTION: TypeAdapter[Question] = TypeAdapter(Question)
 _SAMPLE: TypeAdapter[SampleRequest] = TypeAdapter(SampleRequest)
 

@@ -15,6 +15,7 @@ TYPES = ("categorical", "integer", "real", "identifier")
 TABLES = ("groups", "individuals")
 BINS = ("none", "width", "count", "edges")
 FIRST_ROWS = 3
+"""Empty rows of a new form."""
 MOST_ROWS = 500
 """A form with more rows is too slow to use; a schema in JSON may be longer."""
 _LABELS = {'"lower"': '"from"', '"upper"': '"to"'}
@@ -155,7 +156,7 @@ def with_labels(problem: ProblemDocument) -> ProblemDocument:
 
 def draft_from(schema: Mapping[str, Any]) -> Draft | None:
     """A schema as rows; None if rows cannot hold it, as they cannot hold rules."""
-    if schema.get("rules"):
+    if schema.get("missing") is not None or schema.get("rules"):
         return None
     if "columns" in schema:
         rows = _rows_from(schema["columns"], TABLES[0])
@@ -208,6 +209,8 @@ def _rows_from(columns: object, table: str) -> list[ColumnRow] | None:
     if not isinstance(columns, list) or len(columns) > MOST_ROWS:
         return None
     if not all(isinstance(each, dict) and each.get("type") in TYPES for each in columns):
+        return None
+    if any(each.get("missing") is not None for each in columns):
         return None
     return [_row_from(column, table) for column in columns]
 

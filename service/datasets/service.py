@@ -113,21 +113,21 @@ def _refuse_nul(schema: dict[str, Any]) -> None:
 
 
 def _refuse_unbounded(schema: Schema | TwoLevelSchema, protection: Protection) -> None:
-    """Refuse a schema that does not tell the owner of each row, or bound the rows per unit."""
+    """Refuse a schema that does not name the owner of each row, or does not bound the rows per unit."""
     if schema.is_linked:
         _refuse_unbounded_groups(schema.places, len(schema.owners), protection)
     elif protection.unit != "row" and len(schema.owners) != 1:
         raise SpecError(
             f"the population protects each {protection.unit}: declare exactly one identifier "
-            f"column that tells whose a row is; the schema has {len(schema.owners)}"
+            f"column, which names the {protection.unit} of each row; the schema has {len(schema.owners)}"
         )
 
 
 def _refuse_unbounded_groups(places: int, owners: int, protection: Protection) -> None:
     if protection.unit == "row":
         raise SpecError(
-            "the population protects each row, and a row of groups and individuals that are linked "
-            "is nobody alone; use a population whose unit is household or person"
+            "the population protects each row, which is not possible for linked groups and "
+            "individuals; use a population whose unit is household or person"
         )
     bound = protection.max_household_size
     if bound is not None and places > bound:
@@ -138,6 +138,6 @@ def _refuse_unbounded_groups(places: int, owners: int, protection: Protection) -
     if protection.unit == "person" and owners != 1:
         raise SpecError(
             "the population protects each person: declare exactly one identifier column among those "
-            "of the individuals, beside the key of their group, that tells whose a row is; there are "
-            f"{owners}"
+            "of the individuals, beside the key of their group, which names the person of each row; "
+            f"there are {owners}"
         )

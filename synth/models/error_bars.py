@@ -42,9 +42,10 @@ FOLLOWED, SHRUNK, EMPTY = 1.15, 1.2, 0.03
 HIDDEN, EMPTY_UNMEASURED = 0.4, 0.02
 SCATTERED, BENT, ASSUMED = 1.2, 0.05, 0.7
 DRAWN = 0.16
-STANDS_OUT = 5.0
+"""Chosen on public tables (docs/adr/0022-error-bars-by-formula.md), as are those above."""
+CERTAINLY_POSITIVE = 5.0
 """A measured count of this many standard deviations is certainly above zero."""
-GRAIN, LEAST = 0.5, 0.5
+GRAIN, LEAST_DEVIATION = 0.5, 0.5
 """Standard deviation of an answer of equal rows, in rows of the model, and of any answer, in rows."""
 PUBLIC_SHARE = 1 / 3
 """Noise assumed for counts without noise, as a share of the least noisy measurement; fits treat them so."""
@@ -125,7 +126,7 @@ class ErrorBars:
             self._of_block(block, expected, rows)
             for block, expected in zip(queries.blocks, parts, strict=True)
         ]
-        return np.hypot(np.concatenate(found), max(LEAST, GRAIN * self.grain))
+        return np.hypot(np.concatenate(found), max(LEAST_DEVIATION, GRAIN * self.grain))
 
     def kind_of(self, block: QueryBlock) -> Literal["measured", "model", "assumed"]:
         """What a block's standard errors follow from."""
@@ -206,7 +207,7 @@ class ErrorBars:
         return block.name in self.parts or self._known_pairs.issuperset(_pairs(block))
 
     def _noise_of(self, measured: MeasuredBlock) -> float:
-        return measured.sigma or PUBLIC_SHARE * min(self._noisy, default=LEAST)
+        return measured.sigma or PUBLIC_SHARE * min(self._noisy, default=LEAST_DEVIATION)
 
     @cached_property
     def _noisy(self) -> list[float]:
@@ -260,7 +261,7 @@ def _misfit(measurements: Sequence[Measurement], fitted: Sequence[Floats]) -> fl
     squares, number = 0.0, 0
     for measurement, counts in zip(measurements, fitted, strict=True):
         if measurement.sigma > 0:
-            certain = measurement.values > STANDS_OUT * measurement.sigma
+            certain = measurement.values > CERTAINLY_POSITIVE * measurement.sigma
             large = (counts > measurement.sigma) | certain
             residuals = (measurement.values - counts)[large] / measurement.sigma
             squares += float(np.sum(residuals**2))

@@ -67,14 +67,16 @@ def of_model(
 ) -> list[ItemExpected]:
     """The expected errors of each item, for a mechanism that fits a model."""
     release = resolved.release
-    teller = Teller(schema, known, constants, release.mechanism.name, drawn_rows(resolved))
+    forecaster = TableForecaster(
+        schema, known, constants, release.mechanism.name, drawn_rows(resolved)
+    )
     total = sum(len(blocks) for blocks in resolved.plan.asked.items)
     found = []
     for item, blocks in zip(release.workload, resolved.plan.asked.items, strict=True):
         queries = sum(block.size(schema) for block in blocks)
         if item.type == "marginals":
             most = max(1, MOST_BLOCKS * len(blocks) // total)
-            errors = teller.of_tables(blocks, queries, most=most)
+            errors = forecaster.of_tables(blocks, queries, most=most)
             found.append(ItemExpected(errors, queries, len(blocks)))
         else:
             found.append(ItemExpected(_of_predicates(item.type, known), queries, 0))
@@ -131,8 +133,8 @@ def _mean_lost(items: Sequence[ItemExpected]) -> float | None:
 
 
 @dataclass(frozen=True)
-class Teller:
-    """Forecasts tables."""
+class TableForecaster:
+    """Forecasts the errors of tables."""
 
     schema: Schema
     known: Knowledge

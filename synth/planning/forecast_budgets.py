@@ -1,4 +1,4 @@
-"""Forecasts of the same release at other budgets, and the smallest budget for a wanted accuracy.
+"""Forecasts of the same release at other budgets, and the smallest budget for a target accuracy.
 
 Every budget needs a plan of its own. How many are planned depends only on the size of the request, so that
 a preview stays within a second.
@@ -33,9 +33,10 @@ MOST_WORK = 36_000
 """Blocks in all plans of a preview; more would take longer than half a second."""
 WORK_OF_ANSWERS = 5
 """How much longer a block takes if shares are optimised."""
-STEPS = 10
+SEARCH_STEPS = 10
 """Plans of a search: the range of epsilon is halved as often on a logarithmic scale."""
 STEPS_OF_WARNING, LEAST_STEPS = 6, 5
+"""Plans of the search for the budget that a warning names; with fewer than the second there is no search."""
 SMALLEST, LARGEST = 0.001, 100.0
 """The range of epsilon that is searched."""
 
@@ -88,7 +89,7 @@ class Budgets:
 
     def needed(self, target: AccuracyTarget, *, left: int) -> BudgetPoint | str:
         """The smallest budget within `left` that is expected to reach the target, or why there is none."""
-        steps = min(STEPS, self.most - 1)
+        steps = min(SEARCH_STEPS, self.most - 1)
         if steps < LEAST_STEPS:
             return "the request is too large for a search: ask for fewer tables, or compare budgets"
         most = min(LARGEST, epsilon_of_units(left, self.delta)) if left > 0 else 0.0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.rules.axes import Axis
+from scrim.spec.rules.axes import Axis, apart, is_whole, line_of, origin
 from scrim.spec.schema import Schema
 from synth.rules.row_rules import Flags, Floats
 
@@ -69,14 +69,13 @@ def within(overlaps: Overlap, parts: Collection[int]) -> Flags:
 
 
 def bin_bounds(axis: Axis) -> tuple[Floats, Floats]:
-    """The smallest and the largest number of each bin of a column of numbers; NaN for missing."""
-    column = axis.column
-    assert column.type != "categorical"
-    edges = np.array(column.edges)
+    """The smallest and the largest absolute number of each bin; NaN for missing."""
+    line, start = line_of(axis.column), origin(axis.column)
+    edges = np.array(line.edges)
     ends = edges[1:].copy()
-    ends[:-1] = ends[:-1] - 1 if column.type == "integer" else np.nextafter(ends[:-1], -np.inf)
-    missing = [np.nan] * column.nullable
-    return np.append(edges[:-1], missing), np.append(ends, missing)
+    ends[:-1] = ends[:-1] - 1 if is_whole(axis.column) else np.nextafter(ends[:-1], -np.inf)
+    missing = [np.nan] * len(apart(axis.column))
+    return np.append(edges[:-1], missing) + start, np.append(ends, missing) + start
 
 
 def overlap(axis: Axis, bounds: tuple[Floats, Floats]) -> Overlap:
@@ -88,5 +87,5 @@ def overlap(axis: Axis, bounds: tuple[Floats, Floats]) -> Overlap:
     for part, (first, last) in enumerate(axis.intervals):
         found[:, part] = (low <= last) & (high >= first)
     if axis.missing is not None:
-        found[-1, axis.missing] = True
+        found[-len(apart(axis.column)) :, axis.missing] = True
     return found

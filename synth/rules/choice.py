@@ -6,8 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from scrim.spec.columns import RealColumn
-from scrim.spec.rules.axes import Axis
+from scrim.spec.rules.axes import Axis, decimals_of
 from scrim.spec.rules.rule_set import RuleSet
 from synth.rules.row_rules import Floats, Integers, parts_of
 from synth.rules.valid import Change
@@ -30,7 +29,7 @@ class RowChoice(Protocol):
 class FixedChoice:
     """The same change for equal rows: the columns and values that rules name first.
 
-    The change depends on the row alone, which the sensitivities rely on (docs/privacy.md, section 3.2).
+    The change depends on the row alone, which the sensitivities rely on (docs/privacy.md, section 3.3).
     """
 
     rules: RuleSet
@@ -133,11 +132,8 @@ class DrawnChoice:
 def nearest(axis: Axis, part: int, before: Floats) -> Floats:
     """Missing, or the number of an interval that is nearest to the number before."""
     if part == axis.missing:
-        missing = np.nan if axis.intervals else float(sum(map(len, axis.codes)))
-        return np.full(len(before), missing)
+        return np.full(len(before), np.nan)
     low, high = axis.intervals[part]
     inside = np.clip(np.where(np.isnan(before), low, before), low, high)
-    column = axis.column
-    if isinstance(column, RealColumn) and column.decimals is not None:
-        return round_within(inside, low, high, column.decimals)
-    return np.asarray(inside)
+    decimals = decimals_of(axis.column)
+    return inside if decimals is None else round_within(inside, low, high, decimals)

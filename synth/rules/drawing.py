@@ -11,14 +11,13 @@
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scrim.spec.schema import Schema
 from synth.rules.certain import CodeRules
 from synth.rules.choice import DrawnChoice
 from synth.rules.exchange import exchange
 from synth.rules.repair import Repair
-from synth.rules.row_rules import Integers, RowRules
+from synth.rules.row_rules import RowRules
 from synth.table import Chunk, draw_values
 from synth.table.chunk import Array
 
@@ -59,15 +58,4 @@ def repaired(rules: RowRules, chunk: Chunk, rng: np.random.Generator) -> Chunk:
     choice = DrawnChoice(rules.rules, rules.numbers(chunk), rng)
     numbers = rules.numbers({name: values[broken] for name, values in chunk.items()})
     Repair(rules).rows_alone(numbers, choice)
-    return with_numbers(rules, chunk, broken, numbers)
-
-
-def with_numbers(
-    rules: RowRules, chunk: Chunk, rows: Integers, numbers: Mapping[str, NDArray[np.float64]]
-) -> Chunk:
-    """The chunk with other numbers in some rows."""
-    changed = dict(chunk)
-    for name, mine in numbers.items():
-        changed[name] = chunk[name].copy()
-        changed[name][rows] = rules.stored(name, mine)
-    return changed
+    return rules.with_numbers(chunk, broken, numbers)

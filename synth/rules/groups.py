@@ -14,7 +14,6 @@ import numpy as np
 from scrim.spec.rules.search import RuleSearch
 from scrim.spec.two_level import LinkedSchema
 from synth.rules.choice import DrawnChoice
-from synth.rules.drawing import with_numbers
 from synth.rules.kinds import GroupRepair
 from synth.rules.repair import Repair
 from synth.rules.row_rules import Flags, Integers, RowRules
@@ -98,7 +97,7 @@ def _repaired(rules: GroupRules, chunk: Chunk, rng: np.random.Generator) -> Chun
     repair.of_individuals(numbers, choice)
     for first, size in zip(firsts.tolist(), sizes[wrong].tolist(), strict=True):
         counts.change(numbers, slice(first, first + size))
-    chunk = with_numbers(rows, chunk, mine, numbers)
+    chunk = rows.with_numbers(chunk, mine, numbers)
     broken = rules.broken(chunk)
     if broken.any():
         chunk = _with_others(rules, chunk, broken, rng)
@@ -129,7 +128,7 @@ def _smallest(rules: GroupRules, chunk: Chunk) -> Chunk:
     for name in rules.rows.rules.of_groups & numbers.keys():
         numbers[name][:] = numbers[name][0]
     Repair(rules.rows).of_individuals(numbers, choice)
-    return with_numbers(rules.rows, rows, np.arange(len(members)), numbers)
+    return rules.rows.with_numbers(rows, np.arange(len(members)), numbers)
 
 
 def _replaced(

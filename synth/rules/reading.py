@@ -1,7 +1,7 @@
 """Private rows that break a rule are mapped to rows that follow it, where the table is read.
 
 The map is a function of one row alone, and fixed, so neighbouring tables are mapped to neighbouring
-tables (docs/privacy.md, section 3.2). No row is dropped, and none is reported.
+tables (docs/privacy.md, section 3.3). No row is dropped, and none is reported.
 """
 
 from collections.abc import Iterator
@@ -36,8 +36,4 @@ class _MappedChunks:
             return chunk
         numbers = self._rows.numbers({name: values[broken] for name, values in chunk.items()})
         self._repair.rows_alone(numbers, self._choice)
-        mapped = dict(chunk)
-        for name, mine in numbers.items():
-            mapped[name] = chunk[name].copy()
-            mapped[name][broken] = self._rows.stored(name, mine)
-        return mapped
+        return self._rows.with_numbers(chunk, broken, numbers)

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from scrim.spec.columns import IntegerColumn, RealColumn
+from scrim.spec.rules.axes import decimals_of, is_whole
 from scrim.spec.rules.rule_set import Order
 from scrim.spec.schema import Attribute
 from synth.rules.choice import RowChoice
@@ -146,11 +146,12 @@ def put_in_order(
 
 def _next(column: Attribute, numbers: Floats, direction: int) -> Floats:
     """The next number that a release of a column may hold."""
-    if isinstance(column, IntegerColumn):
+    decimals = decimals_of(column)
+    if is_whole(column):
         return numbers + direction
-    if isinstance(column, RealColumn) and column.decimals is not None:
-        moved = numbers + direction * 10.0**-column.decimals
-        return np.asarray(np.round(moved, column.decimals))
+    if decimals is not None:
+        moved = numbers + direction * 10.0**-decimals
+        return np.asarray(np.round(moved, decimals))
     return np.nextafter(numbers, direction * np.inf)
 
 

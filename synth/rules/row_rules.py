@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.rules.axes import Axis
+from scrim.spec.columns import LabelledColumn
+from scrim.spec.rules.axes import Axis, apart, origin
 from scrim.spec.rules.rule_set import Forbidden, Order, RuleSet
 from scrim.spec.schema import Schema
+from synth.missing import kinds_in
 from synth.table.chunk import Chunk
 from synth.table.encoding import AttributeCodec, attribute_codec
 
@@ -17,7 +20,7 @@ Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 Numbers = dict[str, Floats]
-"""The numbers of columns, as a table reads them: codes of values; NaN for a missing number."""
+"""The absolute numbers of columns (scrim/spec/rules/axes.py), or codes; NaN for missing ones of any kind."""
 Parts = dict[str, Integers]
 """The parts of columns that rules distinguish (scrim/spec/rules/axes.py)."""
 
@@ -37,13 +40,23 @@ class RowRules:
     def numbers(self, chunk: Chunk) -> Numbers:
         """The numbers of the columns that rules mention."""
         return {
-            name: np.asarray(codec.numbers(chunk[name]), np.float64)
+            name: absolute(self.rules.axes[name], codec.numbers(chunk[name]))
             for name, codec in self.codecs.items()
         }
 
-    def stored(self, name: str, numbers: Floats) -> NDArray[np.generic]:
-        """Numbers of a column in the type of a chunk."""
-        return self.codecs[name].from_numbers(numbers)
+    def with_numbers(
+        self, chunk: Chunk, rows: Integers, numbers: Mapping[str, Floats]
+    ) -> dict[str, NDArray[Any]]:
+        """The chunk with other numbers in some rows; cells whose number is the same stay as they are."""
+        changed = dict(chunk)
+        for name, mine in numbers.items():
+            axis, codec = self.rules.axes[name], self.codecs[name]
+            before = absolute(axis, codec.numbers(chunk[name][rows]))
+            moved = (before != mine) & ~(np.isnan(before) & np.isnan(mine))
+            if moved.any():
+                changed[name] = chunk[name].copy()
+                changed[name][rows[moved]] = codec.from_numbers(relative(axis, mine[moved]))
+        return changed
 
     def parts(self, numbers: Mapping[str, Floats]) -> Parts:
         """The parts of the columns that numbers are in."""
@@ -63,6 +76,25 @@ class RowRules:
         return found
 
 
+def absolute(axis: Axis, numbers: NDArray[Any]) -> Floats:
+    """The absolute numbers of a column, from those that a table reads."""
+    found = np.array(numbers, np.float64)
+    if axis.codes:
+        assert isinstance(axis.column, LabelledColumn)
+        found[found >= len(axis.column.labels)] = np.nan
+        return found
+    found[kinds_in(found, len(apart(axis.column))) > 0] = np.nan
+    return found + origin(axis.column)
+
+
+def relative(axis: Axis, numbers: Floats) -> Floats:
+    """Absolute numbers of a column as a codec reads them; missing ones are of the first kind."""
+    if not axis.codes:
+        return numbers - origin(axis.column)
+    assert isinstance(axis.column, LabelledColumn)
+    return np.where(np.isnan(numbers), len(axis.column.labels), numbers)
+
+
 def parts_of(axis: Axis, numbers: Floats) -> Integers:
     """The part of each number of a column."""
     if axis.codes:
@@ -70,7 +102,7 @@ def parts_of(axis: Axis, numbers: Floats) -> Integers:
         part_of_code[-1] = axis.known
         for part, codes in enumerate(axis.codes):
             part_of_code[list(codes)] = part
-        return part_of_code[numbers.astype(np.int64)]
+        return part_of_code[np.where(np.isnan(numbers), -1, numbers).astype(np.int64)]
     starts = np.array([low for low, _ in axis.intervals])
     parts = np.searchsorted(starts[1:], numbers, side="right")
     parts[np.isnan(numbers)] = axis.known

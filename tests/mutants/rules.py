@@ -15,8 +15,8 @@ MUTANTS = (
     Mutant(
         "rules: the map leaves forbidden rows as they are",
         "synth/rules/reading.py",
-        "            mapped[name][broken] = self._rows.stored(name, mine)\n",
-        "            mapped[name][broken] = chunk[name][broken]\n",
+        "        return self._rows.with_numbers(chunk, broken, numbers)\n",
+        "        return self._rows.with_numbers(chunk, broken[:0], {})\n",
         (f"{MAP}::test_no_unit_moves_the_count_of_a_forbidden_cell",),
     ),
     Mutant(

@@ -311,10 +311,10 @@ class TestBothTables:
 
     @pytest.mark.random
     def test_the_model_is_asked_and_gives_more_groups(self, stack: Stack, released: UUID) -> None:
-        shelf = ModelCache(stack.context)
+        models = ModelCache(stack.context)
         asked = [{"type": "hierarchical", "attributes": [["sex"]], "levels": ["group"]}]
-        assert [each["item"] for each in shelf.answer(released, asked)] == ["groups by sex"] * 3
-        lines = rows_of(shelf.sample(released, 7).encode())
+        assert [each["item"] for each in models.answer(released, asked)] == ["groups by sex"] * 3
+        lines = rows_of(models.sample(released, 7).encode())
         assert list(lines[0]) == ["hid", "town", "sex", "age"]
         assert {line["hid"] for line in lines} == {str(1 + each) for each in range(7)}
         assert len({(line["hid"], line["town"]) for line in lines}) == 7

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from scrim.spec.rules.axes import Axis, Column
+from scrim.spec.columns import AttributeColumn, CategoricalColumn, LabelledColumn
+from scrim.spec.rules.axes import Axis
 from scrim.spec.rules.rule import GroupRule, Rule
 from scrim.spec.rules.rule_set import MAX_GROUP_RULES, Component, Order, RuleSet
 from scrim.spec.rules.search import RuleSearch, TooEntangled, merged
@@ -12,7 +13,7 @@ MAX_CONNECTED = 2**20
 
 
 def refuse_contradictions(
-    columns: Sequence[Column],
+    columns: Sequence[AttributeColumn],
     rules: Sequence[Rule],
     *,
     of_groups: Collection[str] | None = None,
@@ -56,7 +57,9 @@ def impossible_values(rules: RuleSet) -> Iterator[tuple[str, str]]:
 
 
 def _labels(axis: Axis, codes: Iterable[int]) -> Iterator[tuple[str, str]]:
-    labels = getattr(axis.column, "values", ())
+    column = axis.column
+    assert isinstance(column, LabelledColumn)
+    labels = column.values if isinstance(column, CategoricalColumn) else column.labels
     return ((axis.name, labels[code]) for code in codes if code < len(labels))
 
 

@@ -5,10 +5,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import AttributeColumn
 from scrim.spec.rules.axes import (
     Axis,
-    Column,
     Meeting,
     are_comparable,
     axis_of,
@@ -93,7 +92,7 @@ class RuleSet:
     @classmethod
     def of(
         cls,
-        columns: Iterable[Column],
+        columns: Iterable[AttributeColumn],
         rules: Sequence[Rule],
         *,
         of_groups: Collection[str] = (),
@@ -157,7 +156,7 @@ Resolved = Mapping[str, Meeting]
 class _RuleReader:
     """Rules with the values of their conditions, before columns are divided."""
 
-    def __init__(self, columns: Mapping[str, Column]) -> None:
+    def __init__(self, columns: Mapping[str, AttributeColumn]) -> None:
         self._columns = columns
         self._implications: list[tuple[int, Resolved, Resolved]] = []
         self._nevers: list[tuple[int, Resolved]] = []
@@ -190,7 +189,7 @@ class _RuleReader:
     def _resolved(self, conditions: Mapping[str, Condition]) -> Resolved:
         return {name: meeting_of(each, self._column(name)) for name, each in conditions.items()}
 
-    def _column(self, name: str) -> Column:
+    def _column(self, name: str) -> AttributeColumn:
         if name not in self._columns:
             raise ValueError(
                 f"there is no column {name!r} that is released; name a declared column that is not an "
@@ -234,7 +233,6 @@ class _RuleReader:
         for order in self.orders:
             for name in (order.low, order.high):
                 column = self._columns[name]
-                assert not isinstance(column, CategoricalColumn)
                 starts.setdefault(name, starts_of(column, meetings[name]))
         changed = True
         while changed:

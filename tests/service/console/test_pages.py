@@ -105,7 +105,7 @@ def test_the_quality_of_a_release_is_at_the_top_of_its_page(everybody: Visitor, 
     }
     api.finish(release, quality=quality)
     text = everybody.get(f"/releases/{release}").text
-    assert text.index(summary) < text.index("Population has left")
+    assert text.index(summary) < text.index("Left in the population")
     assert api.all.get(f"/v1/releases/{release}").json()["quality"] == quality
 
 
@@ -516,7 +516,7 @@ class TestReleases:
             assert "Ask the model" in page
             assert "/datasets/" not in page
             assert "Publish" not in page
-            assert "Asked for" in page
+            assert "Requested" in page
             assert "at midnight (UTC) of" in page
             assert not re.search(r"\d\d:\d\d", page), "a time of day"
 

@@ -15,7 +15,7 @@ from synth.models.error_bars import (
     ASSUMED,
     FOLLOWED,
     GRAIN,
-    LEAST,
+    LEAST_DEVIATION,
     ErrorBars,
 )
 from synth.models.histogram import Histogram
@@ -67,7 +67,7 @@ def errors(found: ErrorBars, names: str, count: float | None = None) -> float:
 class TestMeasured:
     def test_a_large_cell_has_the_noise_of_its_measurement(self) -> None:
         found = errors(bars([measured("ab")]), "ab", count=1e6)
-        assert found == pytest.approx(math.hypot(FOLLOWED * SIGMA, LEAST), rel=1e-3)
+        assert found == pytest.approx(math.hypot(FOLLOWED * SIGMA, LEAST_DEVIATION), rel=1e-3)
 
     def test_a_sum_of_cells_has_the_noise_of_all_of_them(self) -> None:
         found = errors(bars([measured("abc")]), "a", count=1e6)
