@@ -14,6 +14,7 @@ from scrim.keys import AsyncKeys, Keys
 from scrim.populations import AsyncPopulations, Populations
 from scrim.records import Mechanism
 from scrim.releases import AsyncReleases, Releases
+from scrim.saved_schemas import AsyncSchemas, Schemas
 from scrim.transport import Transport, settings_for
 from scrim.wire import AsyncWire, BlockingWire
 
@@ -34,6 +35,7 @@ class Client:
         self._transport = Transport(wire, url)
         self.keys = Keys(AsyncKeys(self._transport))
         self.populations = Populations(AsyncPopulations(self._transport))
+        self.schemas = Schemas(AsyncSchemas(self._transport))
         self.datasets = Datasets(AsyncDatasets(self._transport))
         self.releases = Releases(self._transport)
 
@@ -75,6 +77,7 @@ class AsyncClient:
         self._transport = Transport(wire, url)
         self.keys = AsyncKeys(self._transport)
         self.populations = AsyncPopulations(self._transport)
+        self.schemas = AsyncSchemas(self._transport)
         self.datasets = AsyncDatasets(self._transport)
         self.releases = AsyncReleases(self._transport)
 

@@ -2,7 +2,7 @@
 
 import ipaddress
 import random
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -88,16 +88,18 @@ class Transport:
         """Create or change a resource."""
         return kind.model_validate((await self.send("POST", path, **options)).json())
 
-    async def pages(self, path: str, kind: type[AnyRecord]) -> AsyncGenerator[AnyRecord, None]:
-        """Yield all items of a collection; pages are fetched as needed."""
-        params: dict[str, str] = {}
+    async def pages(
+        self, path: str, kind: type[AnyRecord], chosen: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[AnyRecord, None]:
+        """Yield all items of a collection, or the chosen ones; pages are fetched as needed."""
+        params = dict(chosen or {})
         while True:
             page = (await self.send("GET", path, params=params)).json()
             for item in page["items"]:
                 yield kind.model_validate(item)
             if page["next"] is None:
                 return
-            params = {"cursor": page["next"]}
+            params["cursor"] = page["next"]
 
     async def _send_patiently(
         self, method: str, path: str, *, repeatable: bool, **options: Any

@@ -37,23 +37,29 @@ def describe_workload(items: Sequence[Mapping[str, Any]]) -> str:
 
 def describe_column(column: Mapping[str, Any]) -> str:
     """What a column may hold, in one line."""
-    if column["type"] == "identifier":
+    kind = column["type"]
+    if kind == "identifier":
         return "never released"
     missing = _describe_missing(column.get("missing"))
-    if column["type"] == "boolean":
-        return f"{column['true'][0]} or {column['false'][0]}{missing}"
-    if column["type"] in ("categorical", "ordinal", "code"):
+    if kind == "boolean":
+        true, false = (column.get(each) or [each] for each in ("true", "false"))
+        return f"{_some(true)} or {_some(false)}{missing}"
+    if kind in ("categorical", "ordinal", "code"):
         listed = column.get("values") or [each["code"] for each in column["code_list"]]
-        more = f" and {len(listed) - _SHOWN_VALUES:,} more" if len(listed) > _SHOWN_VALUES else ""
-        between = " < " if column["type"] == "ordinal" else ", "
-        return between.join(listed[:_SHOWN_VALUES]) + more + missing
+        return _some(listed, " < " if kind == "ordinal" else ", ") + missing
     return _describe_range(column) + missing
 
 
+def _some(values: Sequence[str], separator: str = ", ") -> str:
+    left = len(values) - _SHOWN_VALUES
+    return separator.join(values[:_SHOWN_VALUES]) + (f" and {left:,} more" if left > 0 else "")
+
+
 def _describe_missing(missing: object) -> str:
-    """The kinds of missing values, if several are declared."""
-    kinds = dict.fromkeys(missing.values()) if isinstance(missing, Mapping) else {}
-    return f"; missing: {', '.join(kinds)}" if kinds else ""
+    """The spellings of missing values, or their kinds if several are declared."""
+    if isinstance(missing, Mapping):
+        return f"; missing: {', '.join(dict.fromkeys(missing.values()))}"
+    return f"; missing: {', '.join(missing)}" if isinstance(missing, list) else ""
 
 
 def _describe_range(column: Mapping[str, Any]) -> str:
@@ -63,11 +69,14 @@ def _describe_range(column: Mapping[str, Any]) -> str:
     if "width" in bins:
         periods = f" {column['resolution']}s" if "resolution" in column else ""
         cut = f", in bins of {bins['width']:g}{periods}"
+    elif "adaptive" in bins:
+        cut = f", in {bins['adaptive']:,} bins that the data choose"
     elif bins:
-        number = bins.get("count") or len(bins["edges"]) - 1
+        number = bins.get("count") or bins.get("adaptive") or len(bins["edges"]) - 1
         cut = f", in {number:,} bins"
-    if "resolution" in column:
-        return f"{column['lower']} to {column['upper']}, by {column['resolution']}{cut}"
+    if column["type"] in ("date", "datetime"):
+        kept = f", by {column['resolution']}" if "resolution" in column else ""
+        return f"{column['lower']} to {column['upper']}{kept}{cut}"
     return f"{column['lower']:,.15g} to {column['upper']:,.15g}{cut}"
 
 

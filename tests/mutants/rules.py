@@ -8,8 +8,8 @@ MUTANTS = (
     Mutant(
         "rules: private rows are not mapped before they are counted",
         "synth/run.py",
-        "table = following_rules(table).project(planned.schema)",
-        "table = table.project(planned.schema)",
+        "table = following_rules(table).project(funded.plan.schema)",
+        "table = table.project(funded.plan.schema)",
         (f"{MAP}::test_a_release_counts_mapped_rows",),
     ),
     Mutant(

@@ -84,9 +84,13 @@ class OrdinalColumn(NumberColumn):
 
     def read(self, value: Any) -> float:
         """The position of a value."""
-        if value not in self.values:
+        if not isinstance(value, str) or value not in self._positions:
             raise ValueError(f"column {self.name!r} has no such value in its order")
-        return self.values.index(value)
+        return self._positions[value]
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {value: position for position, value in enumerate(self.values)}
 
     def is_value(self, text: str) -> bool:
         """Whether a cell with this text is one of the values."""

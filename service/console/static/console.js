@@ -36,13 +36,14 @@ async function refresh(form, button) {
     if (old.type === "checkbox") same.checked = old.checked;
     else same.value = old.value;
   }
-  for (const each of form.querySelectorAll("details[open][id]")) {
+  for (const each of form.querySelectorAll("details[open][id]:not([data-closes])")) {
     fresh.querySelector(`#${CSS.escape(each.id)}`)?.setAttribute("open", "");
   }
   const focused = document.activeElement?.id;
   form.replaceWith(document.adoptNode(fresh));
   enliven(fresh);
   once(fresh);
+  fresh.querySelectorAll("[data-drop]").forEach(droppable);
   const problem = fresh.querySelector("[data-problem]");
   const last = button?.dataset.focus && [...fresh.querySelectorAll(button.dataset.focus)].pop();
   if (problem || last) (problem || last).focus();
@@ -137,6 +138,26 @@ function uploading(form) {
   });
 }
 
+/* A file that is dropped on a text box is read there; only its beginning, because tables may be large. */
+const DROPPED_BYTES = 2 ** 22;
+function droppable(box) {
+  const mark = (event) => {
+    event.preventDefault();
+    box.classList.toggle("dropping", event.type === "dragover");
+  };
+  box.addEventListener("dragover", mark);
+  box.addEventListener("dragleave", mark);
+  box.addEventListener("drop", async (event) => {
+    const file = event.dataTransfer.files[0];
+    if (!file) return;
+    mark(event);
+    const text = await file.slice(0, DROPPED_BYTES).text();
+    // The rows of a table stay on this machine: only its header is put into the form.
+    box.value = /^\s*[<{[]/.test(text) ? text : text.split(/\r?\n/, 1)[0];
+    box.form.querySelector("button[value=paste]").click();
+  });
+}
+
 /* Fetch a part of a page at intervals, while the server marks it as changing. */
 async function poll(part) {
   const answer = await ask(part.dataset.poll).catch(() => null);
@@ -177,6 +198,7 @@ function follow(section) {
 }
 
 document.querySelectorAll("form[data-live]").forEach(enliven);
+document.querySelectorAll("[data-drop]").forEach(droppable);
 document.querySelectorAll("form[data-upload]").forEach(uploading);
 document.querySelectorAll("form:not([data-upload])").forEach(once);
 document.querySelectorAll("[data-poll]").forEach((part) => setTimeout(poll, POLL, part));
