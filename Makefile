@@ -13,8 +13,8 @@ export SCRIM_BENCHMARK_DATA := $(abspath $(DATA))
 UPLOAD_MIB ?= 2048
 ONLY_READS ?=
 
-# What `make bench-products`, `make bench-mixed`, `make bench-households` and `make bench-judge` run; all
-# sets, all epsilons and as many runs as the papers have where nothing is named.
+# What `make bench-products`, `make bench-mixed`, `make bench-households` and `make bench-judge` run; by
+# default all sets, all epsilons and as many runs as in the papers.
 SETS ?=
 EPSILONS ?=
 RUNS ?=
@@ -24,7 +24,7 @@ ALL_SETS := adult-reduced adult loans acs-pa loans-pairs
 ALL = --set $(if $(SETS),$(SETS),$(ALL_SETS)) --epsilon 1 --runs $(if $(RUNS),$(RUNS),1)
 GRID = $(if $(SETS),--set $(SETS)) $(if $(EPSILONS),--epsilon $(EPSILONS)) $(if $(RUNS),--runs $(RUNS))
 
-# What `make test-random` repeats; everything that depends on chance where nothing is named.
+# What `make test-random` repeats; by default every test that depends on chance.
 TESTS ?=
 
 # How much `make soak` does; another SEED is another order of events.
@@ -50,7 +50,7 @@ $(VENV)/.installed: pyproject.toml scrim/pyproject.toml constraints.txt
 	$(PIP) $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable ./scrim --editable '.[dev]'
 	touch $@
 
-# Chromium is no Python package: as root it is installed by apt, elsewhere the user knows best.
+# Chromium is not a Python package. Root installs it with apt; other users are asked to install it.
 setup-browser: setup ## what the tests of the console need: playwright, axe and a Chromium
 	$(PIP) --editable ./scrim --editable '.[browser]'
 	@for name in $$SCRIM_CHROMIUM chromium chromium-browser google-chrome google-chrome-stable; do \
@@ -130,7 +130,7 @@ bench-all: setup ## one table over all mechanisms at epsilon 1 (SETS, RUNS), int
 	$(BIN)/python -m benchmarks.products run $(ALL)
 	$(BIN)/python -m benchmarks.products report
 
-bench-games: setup ## the same of the games and the graphical models, beside gem_plus
+bench-games: setup ## the same for the games and the graphical models, compared with gem_plus
 	$(BIN)/python -m benchmarks.products run $(ALL) --mechanism $(GAMES)
 	$(BIN)/python -m benchmarks.products report
 

@@ -7,7 +7,8 @@ import typer
 from rich.markup import escape
 
 from scrim import __version__
-from scrim.commands import datasets, keys, mechanisms, populations, releases, schemas
+from scrim.commands import datasets, keys, mechanisms, populations, releases
+from scrim.commands.saved_schemas import app as schemas_app
 from scrim.commands.session import NOT_VERIFIED, AsJson, FriendlyGroup
 from scrim.demo import run_demo
 from scrim.display import output, show_json
@@ -31,7 +32,7 @@ app = typer.Typer(
 )
 app.add_typer(keys.app, name="key")
 app.add_typer(populations.app, name="population")
-app.add_typer(schemas.app, name="schema")
+app.add_typer(schemas_app, name="schema")
 app.add_typer(datasets.app, name="dataset")
 app.add_typer(mechanisms.app, name="mechanism")
 app.add_typer(releases.app, name="release")

@@ -14,6 +14,7 @@ from scrim.keys import AsyncKeys, Keys
 from scrim.populations import AsyncPopulations, Populations
 from scrim.records import Mechanism
 from scrim.releases import AsyncReleases, Releases
+from scrim.saved_schemas import AsyncSchemas, Schemas
 from scrim.transport import Transport, settings_for
 from scrim.wire import AsyncWire, BlockingWire
 
@@ -34,6 +35,7 @@ class Client:
         self._transport = Transport(wire, url)
         self.keys = Keys(AsyncKeys(self._transport))
         self.populations = Populations(AsyncPopulations(self._transport))
+        self.schemas = Schemas(AsyncSchemas(self._transport))
         self.datasets = Datasets(AsyncDatasets(self._transport))
         self.releases = Releases(self._transport)
 
@@ -42,7 +44,7 @@ class Client:
         return finish(_mechanisms(self._transport))
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         finish(self._transport.wire.close())
 
     def __enter__(self) -> Self:
@@ -55,7 +57,7 @@ class Client:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self.close()
 
 
@@ -75,6 +77,7 @@ class AsyncClient:
         self._transport = Transport(wire, url)
         self.keys = AsyncKeys(self._transport)
         self.populations = AsyncPopulations(self._transport)
+        self.schemas = AsyncSchemas(self._transport)
         self.datasets = AsyncDatasets(self._transport)
         self.releases = AsyncReleases(self._transport)
 
@@ -83,7 +86,7 @@ class AsyncClient:
         return await _mechanisms(self._transport)
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._transport.wire.close()
 
     async def __aenter__(self) -> Self:
@@ -96,7 +99,7 @@ class AsyncClient:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self.close()
 
 

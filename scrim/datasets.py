@@ -12,12 +12,13 @@ from scrim.blocking import blocking, blocking_each
 from scrim.display import Follow, following
 from scrim.errors import DatasetRejected, UnusableInput, WaitedTooLong
 from scrim.frames import Frame, kind_of, write_frame
-from scrim.records import Dataset, Population, Progress
+from scrim.records import Dataset, Population, Progress, SavedSchema
 from scrim.transport import Transport, idempotent
 from scrim.values import AnySchema, plain
 from scrim.wire import PIECE_BYTES
 
 INGEST_POLL_SECONDS = 0.3
+"""Interval between two looks at the state of an ingest."""
 UPLOAD_MEDIA_TYPES = {
     ".csv": "text/csv",
     ".gz": "application/gzip",
@@ -40,7 +41,7 @@ class AsyncDatasets:
         self,
         data: "Data | Mapping[str, Data]",
         *,
-        schema: AnySchema,
+        schema: AnySchema | SavedSchema,
         population: Population | str | None = None,
         provenance: str | None = None,
         name: str | None = None,
@@ -50,6 +51,7 @@ class AsyncDatasets:
         """Declare a dataset, send its rows, and wait until they are read.
 
         `data` is a file or a data frame; for two-level data both, by `groups` and `individuals`.
+        `schema` may be a saved one.
         Private rows name their `population` (or its id). Public ones name their `provenance`, which
         states that none of the protected people is in them.
         """
@@ -69,27 +71,27 @@ class AsyncDatasets:
     async def create(
         self,
         name: str,
-        schema: AnySchema,
+        schema: AnySchema | SavedSchema,
         *,
         population_id: str,
         idempotency_key: str | None = None,
     ) -> Dataset:
         """Declare a private dataset; its content is uploaded afterwards."""
         body = {"name": name, "population_id": population_id, "visibility": "private"}
-        return await self._create({**body, "schema": plain(schema)}, idempotency_key)
+        return await self._create(body | _declaration(schema), idempotency_key)
 
     async def create_public(
         self,
         name: str,
-        schema: AnySchema,
+        schema: AnySchema | SavedSchema,
         *,
         provenance: str,
         idempotency_key: str | None = None,
     ) -> Dataset:
         """Declare a public dataset, and state that none of the protected people is in it."""
         body = {"name": name, "visibility": "public", "provenance": provenance}
-        stated = {"disjoint_from_population": True, "schema": plain(schema)}
-        return await self._create({**body, **stated}, idempotency_key)
+        stated = {"disjoint_from_population": True, **_declaration(schema)}
+        return await self._create(body | stated, idempotency_key)
 
     async def upload_content(
         self,
@@ -202,6 +204,13 @@ def _tables_of(data: "Data | Mapping[str, Data]") -> dict[str | None, Data]:
         else:
             kind_of(table)
     return tables
+
+
+def _declaration(schema: AnySchema | SavedSchema) -> dict[str, Any]:
+    """The schema itself, or the id of a saved one."""
+    if isinstance(schema, SavedSchema):
+        return {"schema_id": schema.id}
+    return {"schema": plain(schema)}
 
 
 def checked_file(path: Path) -> Path:

@@ -22,8 +22,11 @@ from scrim.stack import LocalStack
 from scrim.verify import Report, verify
 
 DELTA = 1e-9
+"""Far below one over the number of rows of the example."""
 CAP_EPSILON = 10.0
+"""The cap of the population of the demo: several more releases fit."""
 EPSILON = 1.0
+"""The budget of the one release of the demo."""
 FILES = ("synthetic.csv", "answers.csv", "report.html", "certificate.json")
 
 COMPARED_SHARES = (

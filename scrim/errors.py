@@ -21,6 +21,7 @@ from scrim.records import Dataset, Release
 from scrim.spec.messages import describe
 
 SHOWN_INPUT_CHARACTERS = 300
+"""Largest part of a response without a problem document that an error shows."""
 
 
 @dataclass(frozen=True)

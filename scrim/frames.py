@@ -1,5 +1,6 @@
 """Data frames in and out. pandas, polars and pyarrow are imported only when they are used."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -7,7 +8,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from scrim.errors import UnusableInput
-from scrim.spec.columns import CategoricalColumn, IntegerColumn
+from scrim.spec.columns import (
+    BooleanColumn,
+    DateColumn,
+    DatetimeColumn,
+    IntegerColumn,
+    LabelledColumn,
+    OrdinalColumn,
+)
 from scrim.spec.csv_text import ESCAPED, unescaped
 from scrim.spec.schema import Attribute, Schema
 from scrim.spec.two_level import TwoLevelSchema
@@ -71,52 +79,122 @@ def write_frame(frame: Frame, path: Path) -> None:
 
 
 def read_pandas(table: ReleasedTable) -> "pd.DataFrame":
-    """Read categories as Categorical, whole numbers as Int64, others as Float64, missing as NA."""
+    """Read categories as Categorical, whole numbers as Int64, others as Float64, missing as NA, dates as
+    datetime64. Several kinds of missing values have a column beside theirs, `NAME.missing`."""
     pandas: Any = require("pandas")
     if table.schema is None:
         pq: Any = require("pyarrow.parquet")
         attributes = _stored(pq.read_schema(table.path).metadata[SCHEMA_KEY.encode()])
         frame = pandas.read_parquet(table.path, engine="pyarrow")
-    else:
-        attributes = _attributes(table.schema)
-        frame = pandas.read_csv(table.path, dtype=str, keep_default_na=False, na_values=[""])
-        frame.columns = [unescaped(name) for name in frame.columns]
+        return _typed_pandas(frame, attributes, pandas)
+    attributes = _attributes(table.schema)
+    frame = pandas.read_csv(table.path, dtype=str, keep_default_na=False, na_values=[""])
+    parts: dict[str, Any] = {}
+    for header in frame.columns:
+        name, texts = unescaped(header), frame[header].str.replace(ESCAPED, r"\1", regex=True)
+        column = attributes.get(name)
+        if column is not None:
+            spelled = dict(zip(column.spellings, column.kinds, strict=True))
+            if len(spelled) > 1:
+                kinds = (
+                    texts.map(spelled)
+                    .fillna(spelled.get(""))
+                    .where(texts.isna() | texts.isin(list(spelled)))
+                )
+                parts |= {name: None, column.name_of_kinds: kinds}
+            texts = texts.where(~texts.isin(list(spelled)))
+            texts = texts.map(_meanings(column, texts.dropna().unique()), na_action="ignore")
+        parts[name] = texts
+    return _typed_pandas(pandas.DataFrame(parts), attributes, pandas)
+
+
+def _typed_pandas(frame: Any, attributes: dict[str, Attribute], pandas: Any) -> "pd.DataFrame":
+    of_kinds = {each.name_of_kinds: each for each in attributes.values() if len(each.kinds) > 1}
     for name in frame.columns:
         column, values = attributes.get(name), frame[name]
-        if isinstance(column, CategoricalColumn):
-            texts = values.astype("string")
-            if table.schema is not None:
-                texts = texts.str.replace(ESCAPED, r"\1", regex=True)
-            frame[name] = pandas.Categorical(texts, categories=list(column.labels))
-        else:
-            frame[name] = pandas.to_numeric(values).astype(
-                "Int64" if _is_whole(column) else "Float64"
+        if name in of_kinds:
+            frame[name] = pandas.Categorical(values, categories=list(of_kinds[name].kinds))
+        elif isinstance(column, BooleanColumn):
+            frame[name] = values.astype("boolean")
+        elif isinstance(column, LabelledColumn | OrdinalColumn):
+            frame[name] = pandas.Categorical(
+                values.astype("string"),
+                categories=list(column.texts),
+                ordered=isinstance(column, OrdinalColumn),
             )
-    return frame
+        elif isinstance(column, DateColumn | DatetimeColumn):
+            frame[name] = pandas.to_datetime(values).astype("datetime64[us]")
+        else:
+            whole = "Int64" if _is_whole(column) else "Float64"
+            frame[name] = pandas.to_numeric(values).astype(whole)
+    result: pd.DataFrame = frame
+    return result
 
 
 def read_polars(table: ReleasedTable) -> "pl.DataFrame":
-    """Read categories as Enum, whole numbers as Int64, others as Float64, missing as null."""
+    """Read categories as Enum, whole numbers as Int64, others as Float64, missing as null, dates as Date
+    and Datetime. Several kinds of missing values have a column beside theirs, `NAME.missing`."""
     polars: Any = require("polars")
     if table.schema is None:
         attributes = _stored(polars.read_parquet_metadata(table.path)[SCHEMA_KEY])
-        frame = polars.read_parquet(table.path)
-    else:
-        attributes = _attributes(table.schema)
-        frame = polars.read_csv(table.path, infer_schema=False)
-        frame.columns = [unescaped(name) for name in frame.columns]
+        return _typed_polars(polars.read_parquet(table.path), attributes, polars)
+    attributes = _attributes(table.schema)
+    frame = polars.read_csv(table.path, infer_schema=False)
+    parts = []
+    for header in frame.columns:
+        name, texts = unescaped(header), frame[header].str.replace(ESCAPED, "$1")
+        column = attributes.get(name)
+        kinds = []
+        if column is not None:
+            spelled = dict(zip(column.spellings, column.kinds, strict=True))
+            cells = texts.fill_null("")
+            if len(spelled) > 1:
+                kinds = [cells.replace_strict(spelled, default=None).alias(column.name_of_kinds)]
+            texts = texts.set(cells.is_in(list(spelled)), None)
+            meanings = _meanings(column, texts.drop_nulls().unique().to_list())
+            texts = _replaced(texts, meanings, column, polars)
+        parts += [texts.alias(name), *kinds]
+    return _typed_polars(polars.DataFrame(parts), attributes, polars)
+
+
+def _replaced(texts: Any, meanings: dict[str, Any], column: Attribute, polars: Any) -> Any:
+    if isinstance(column, BooleanColumn):
+        return texts.replace_strict(meanings, default=None, return_dtype=polars.Boolean)
+    if isinstance(column, DateColumn | DatetimeColumn):
+        kind = polars.Datetime("us")
+        return texts.replace_strict(meanings, default=None, return_dtype=kind)
+    return texts
+
+
+def _typed_polars(frame: Any, attributes: dict[str, Attribute], polars: Any) -> "pl.DataFrame":
+    of_kinds = {each.name_of_kinds: each for each in attributes.values() if len(each.kinds) > 1}
     typed = []
     for name in frame.columns:
         column, values = attributes.get(name), polars.col(name)
-        if isinstance(column, CategoricalColumn):
-            texts = values.cast(polars.String)
-            if table.schema is not None:
-                texts = texts.str.replace(ESCAPED, "$1")
-            typed.append(texts.cast(polars.Enum(list(column.labels))))
+        if name in of_kinds:
+            kinds = polars.Enum(list(of_kinds[name].kinds))
+            typed.append(values.cast(polars.String).cast(kinds))
+        elif isinstance(column, BooleanColumn):
+            typed.append(values.cast(polars.Boolean))
+        elif isinstance(column, LabelledColumn | OrdinalColumn):
+            typed.append(values.cast(polars.String).cast(polars.Enum(list(column.texts))))
+        elif isinstance(column, DateColumn):
+            typed.append(values.cast(polars.Date))
+        elif isinstance(column, DatetimeColumn):
+            typed.append(values.cast(polars.Datetime("us")))
         else:
             typed.append(values.cast(polars.Int64 if _is_whole(column) else polars.Float64))
     result: pl.DataFrame = frame.with_columns(typed)
     return result
+
+
+def _meanings(column: Attribute, texts: Iterable[str]) -> dict[str, Any]:
+    """What the texts of a released column mean: booleans and times as values, others as themselves."""
+    if isinstance(column, BooleanColumn):
+        return {column.true[0]: True, column.false[0]: False}
+    if isinstance(column, DateColumn | DatetimeColumn):
+        return {text: column.time_format.read(text) for text in texts}
+    return {text: text for text in texts}
 
 
 def require(library: str) -> ModuleType:

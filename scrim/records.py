@@ -69,6 +69,17 @@ class Verification(Record):
     head: str
 
 
+class SavedSchema(Record):
+    """One version of a schema that the service keeps under a name."""
+
+    id: str
+    name: str
+    version: int
+    created_at: datetime
+    declared_schema: dict[str, Any] | None = Field(default=None, alias="schema")
+    """The saved schema; None in lists."""
+
+
 class Dataset(Record):
     """A declared table: never its rows, nor their number."""
 
@@ -80,6 +91,8 @@ class Dataset(Record):
     reason: str | None = None
     declared_schema: dict[str, Any] | None = Field(default=None, alias="schema")
     """The declared schema; None in lists."""
+    schema_id: str | None = None
+    """The saved schema that it was declared with, if it was."""
 
 
 class Mechanism(Record):
@@ -182,7 +195,8 @@ class Release(Record):
     quality: ReleaseQuality | None = None
     """The certified error of its rows, once it has succeeded and if it was requested."""
     warnings: list[Notice] = []
-    """Limits of the release that its preview states."""
+    """Limits of the release: those of its preview and, once it has succeeded, those that follow from the
+    counted number of rows."""
 
     @property
     def is_over(self) -> bool:

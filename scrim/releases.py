@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 RELEASE_POLL_SECONDS = 0.5
+"""Interval between two looks at a release whose events do not arrive."""
 # The service sends at least a comment every 15 seconds.
 SILENCE_SECONDS = 45.0
 

@@ -19,9 +19,13 @@ import httpx
 from scrim.errors import StackFailed
 
 STACK_READY_SECONDS = 120
+"""Longest wait for the start of the stack; the first start creates a database."""
 STACK_STOP_SECONDS = 90
+"""Longest wait for an orderly stop of all parts."""
 STACK_POLL_SECONDS = 0.1
+"""Interval between two looks at a stack that starts."""
 SHOWN_LOG_CHARACTERS = 3000
+"""Largest part of the output of a failed stack that an error shows."""
 
 SERVER = "scrim-server"
 """The package that holds the service, its workers and the embedded servers."""

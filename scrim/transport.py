@@ -2,7 +2,7 @@
 
 import ipaddress
 import random
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -19,8 +19,11 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 # A question to a released model may take the service half a minute.
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 ATTEMPTS = 5
+"""How often a request that can be repeated is sent at most."""
 FIRST_PAUSE_SECONDS = 0.2
+"""Pause before the second attempt; it doubles for each further one."""
 LONGEST_PAUSE_SECONDS = 30.0
+"""Longest pause that the service may ask for."""
 
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 # Refused before processing, so even a request that is not repeatable may be sent again.
@@ -85,16 +88,18 @@ class Transport:
         """Create or change a resource."""
         return kind.model_validate((await self.send("POST", path, **options)).json())
 
-    async def pages(self, path: str, kind: type[AnyRecord]) -> AsyncGenerator[AnyRecord, None]:
-        """Yield all items of a collection; pages are fetched as needed."""
-        params: dict[str, str] = {}
+    async def pages(
+        self, path: str, kind: type[AnyRecord], chosen: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[AnyRecord, None]:
+        """Yield all items of a collection, or the chosen ones; pages are fetched as needed."""
+        params = dict(chosen or {})
         while True:
             page = (await self.send("GET", path, params=params)).json()
             for item in page["items"]:
                 yield kind.model_validate(item)
             if page["next"] is None:
                 return
-            params = {"cursor": page["next"]}
+            params["cursor"] = page["next"]
 
     async def _send_patiently(
         self, method: str, path: str, *, repeatable: bool, **options: Any

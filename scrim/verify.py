@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 ALGORITHM = "ed25519"
 PIECE_BYTES = 2**20
+"""Size of the pieces in which files are read."""
 _METHODS = {
     "exact_gaussian": " by the exact curve of its Gaussian noise",
     "zcdp": " by conversion from zCDP",

@@ -17,6 +17,7 @@ import anyio.to_thread
 import httpx
 
 PIECE_BYTES = 2**20
+"""Size of the pieces in which responses are read."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -44,7 +45,7 @@ class Wire(Protocol):
         """The content, line by line as they arrive."""
 
     async def end(self, response: httpx.Response) -> None:
-        """Read no more of an answer."""
+        """Stop reading an answer."""
 
     async def pause(self, seconds: float) -> None:
         """Wait."""
@@ -55,10 +56,10 @@ class Wire(Protocol):
         *args: Arguments.args,
         **options: Arguments.kwargs,
     ) -> Result:
-        """Do something that takes a while: files and tables."""
+        """Run work that takes a while, such as reading a file."""
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
 
 
 class BlockingWire:
@@ -101,7 +102,7 @@ class BlockingWire:
             yield line
 
     async def end(self, response: httpx.Response) -> None:
-        """Read no more of an answer."""
+        """Stop reading an answer."""
         response.close()
 
     async def pause(self, seconds: float) -> None:
@@ -114,11 +115,11 @@ class BlockingWire:
         *args: Arguments.args,
         **options: Arguments.kwargs,
     ) -> Result:
-        """Do it now."""
+        """Run it now."""
         return function(*args, **options)
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._http.close()
 
 
@@ -162,7 +163,7 @@ class AsyncWire:
             yield line
 
     async def end(self, response: httpx.Response) -> None:
-        """Read no more of an answer."""
+        """Stop reading an answer."""
         await response.aclose()
 
     async def pause(self, seconds: float) -> None:
@@ -175,11 +176,11 @@ class AsyncWire:
         *args: Arguments.args,
         **options: Arguments.kwargs,
     ) -> Result:
-        """Do it in a thread."""
+        """Run it in a thread."""
         return await anyio.to_thread.run_sync(lambda: function(*args, **options))
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._http.aclose()
 
 

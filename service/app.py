@@ -25,12 +25,14 @@ from service.populations import endpoints as populations
 from service.problems import PROBLEM_MEDIA_TYPE, documented, install_handlers
 from service.releases import endpoints as releases
 from service.releases.events import open_feed
+from service.releases.turns import PlanningTurns
+from service.schemas import endpoints as schemas
 
 DESCRIPTION = """
 Synthetic data and noisy answers under differential privacy.
 
 A **population** owns a budget. A **dataset** is a table about a population, declared by a schema and
-encrypted at rest; nobody can download it. A **release** spends budget to make synthetic rows, noisy
+encrypted at rest; it cannot be downloaded. A **release** spends budget to make synthetic rows, noisy
 answers and a model, and is certified. Released models answer further questions at no cost.
 
 Every error is a problem (RFC 9457) with a stable `type`. Every collection is paged: pass `next` as
@@ -45,6 +47,7 @@ TAGS = [
     {"name": "keys", "description": "Who may call, with which scopes."},
     {"name": "populations", "description": "The protected people and their budgets."},
     {"name": "ledger", "description": "Every change of a budget, chained by hashes."},
+    {"name": "schemas", "description": "Declarations of tables, saved under a name and a version."},
     {"name": "datasets", "description": "Declared tables; uploaded, never downloaded."},
     {"name": "mechanisms", "description": "The algorithms a release may use."},
     {"name": "releases", "description": "Jobs, their results, and questions to released models."},
@@ -84,6 +87,8 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
         lifespan=lifespan,
     )
     app.state.metrics = metrics
+    app.state.planning = PlanningTurns()
+    app.state.readiness = health.SharedCheck()
     app.state.large_bodies = asyncio.Semaphore(LARGE_BODIES)
     app.add_middleware(
         RequestMiddleware, log=logger, metrics=metrics, body_seconds=settings.body_seconds
@@ -93,6 +98,7 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
         keys.router,
         populations.router,
         ledger.router,
+        schemas.router,
         datasets.router,
         releases.mechanisms,
         releases.router,

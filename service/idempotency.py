@@ -11,6 +11,7 @@ from service.data.errors import IdempotencyKeyReused
 from service.keys.schemas import Caller
 
 LONGEST_KEY = 200
+"""Longest idempotency key."""
 
 _REMEMBER = text("""
     INSERT INTO idempotency (key_id, method_path, key, body_sha256, status, resource_id)

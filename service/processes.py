@@ -21,6 +21,7 @@ from service.server import LimitedServer
 # Files that a process opens beside its connections: the database, the log, libraries.
 _OTHER_FILES = 256
 _LOOK_SECONDS = 1.0
+"""Interval between two looks for a request to stop."""
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 

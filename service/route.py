@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
 from service.bodies import SMALL, allow_body, is_large, parse_json
+from service.data.context import Context
 from service.keys.access import AccessGuard, Claim
 from service.keys.schemas import Caller
 
@@ -110,6 +111,14 @@ class ApiRoute(APIRoute):
         if errors:
             raise RequestValidationError(errors, body=body)
         return value
+
+
+class SchemaRoute(ApiRoute):
+    """A route that reads schemas, which may list many categories."""
+
+    def most_bytes(self, request: Request) -> int:
+        """The operator's limit."""
+        return cast(Context, request.app.state.context).settings.max_body_bytes
 
 
 class _JsonRequest(Request):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Self
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.schema import Schema
 from scrim.spec.workload import TreeBlock
 from synth.queries import (
@@ -139,7 +139,7 @@ class MeasuredQueries:
             return True
         # The categories of a tree are those of the table.
         columns = [schema.attribute(name) for name in block.attributes]
-        are_categories = all(isinstance(column, CategoricalColumn) for column in columns)
+        are_categories = all(isinstance(column, LabelledColumn) for column in columns)
         return (
             table.kind == CODES
             and are_categories

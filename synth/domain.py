@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from scrim.spec.schema import Schema
+from scrim.spec.schema import Schema, is_discrete
 from scrim.spec.two_level import LinkedSchema
 
 SIZE = "\x1fsize"
@@ -24,7 +24,7 @@ class Domain:
     @classmethod
     def of(cls, schema: Schema) -> Self:
         """The domain of all attributes that are categorical or have bins."""
-        discrete = [c for c in schema.attributes if c.type == "categorical" or c.bins is not None]
+        discrete = [c for c in schema.attributes if is_discrete(c)]
         return cls(tuple(c.name for c in discrete), tuple(c.size for c in discrete))
 
     @cached_property

@@ -3,7 +3,7 @@
 Rows drawn twice from one model share its error. So every set comes from a model of its own, fitted to
 measurements that are simulated from the released model (synth/simulated_door.py): a parametric bootstrap
 (Efron, Tibshirani 1993, chapter 6). The rule that combines their estimates is in
-docs/adr/0023-draws-from-refitted-models.md. Nothing here sees private rows.
+docs/adr/0023-draws-from-refitted-models.md. This module has no access to private rows.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -17,14 +17,21 @@ def statements() -> Iterator[tuple[str, ast.stmt]]:
                 yield str(path.relative_to(ROOT)), statement
 
 
-def assigned(statement: ast.stmt) -> tuple[str, ast.expr] | None:
-    """The constant that a statement gives a value."""
+def assigned(statement: ast.stmt) -> list[tuple[str, ast.expr]]:
+    """The constants that a statement gives a value."""
+    found: list[tuple[ast.expr, ast.expr]] = []
     match statement:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) if name.isupper():
-            return name, value
-        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if name.isupper():
-            return name, value
-    return None
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            found = list(zip(names, values, strict=True))
+        case ast.Assign(targets=[target], value=value):
+            found = [(target, value)]
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            found = [(target, value)]
+    return [
+        (name.id, value)
+        for name, value in found
+        if isinstance(name, ast.Name) and name.id.isupper()
+    ]
 
 
 def test_no_two_classes_have_the_same_name() -> None:
@@ -38,7 +45,6 @@ def test_no_two_classes_have_the_same_name() -> None:
 def test_no_constant_has_two_values() -> None:
     values = defaultdict(set)
     for _, statement in statements():
-        if (found := assigned(statement)) is not None:
-            name, value = found
+        for name, value in assigned(statement):
             values[name].add(ast.unparse(value))
     assert {name: found for name, found in values.items() if len(found) > 1} == {}

@@ -40,8 +40,8 @@ def open_app(
 
     At the end, connections of this process are closed. It has some if the pool has no processes.
     """
-    with closing(WorkerResources(settings, log, guard)) as station, _create_app(settings) as app:
-        register_tasks(app, station)
+    with closing(WorkerResources(settings, log, guard)) as resources, _create_app(settings) as app:
+        register_tasks(app, resources)
         _connect_signals(log, answers=FAST in queues)
         yield app
 

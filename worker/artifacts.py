@@ -10,14 +10,13 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scrim.spec.columns import CategoricalColumn
 from scrim.spec.csv_text import FORMULA_STARTS, escaped
-from scrim.spec.schema import Column, Schema
+from scrim.spec.schema import Schema
 from scrim.spec.two_level import LinkedSchema
 from service.data.media_types import CSV, PARQUET
 from service.data.storage import Storage, StoredContent
@@ -45,7 +44,9 @@ CSV_ESCAPING = {
 File = tuple[Iterable[bytes], str]
 """The content of a file in pieces, and its media type."""
 _ROWS_AT_ONCE = 2**16
+"""Rows that are written at a time."""
 _PIECE_BYTES = 2**20
+"""Size of the pieces in which files are stored."""
 
 
 @dataclass(frozen=True)
@@ -130,12 +131,10 @@ def store(storage: Storage, pieces: Iterable[bytes], media_type: str) -> Written
 
 def rows_as_csv(schema: Schema, rows: Chunk) -> Iterator[bytes]:
     """The rows as a CSV file that is safe to open in a spreadsheet."""
-    shown = schema.model_copy(update={"columns": [_escaped_column(c) for c in schema.columns]})
-    renamed = {escaped(name): column for name, column in rows.items()}
     for first in range(0, max(1, _length(rows)), _ROWS_AT_ONCE):
-        part = {name: values[first : first + _ROWS_AT_ONCE] for name, values in renamed.items()}
+        part = {name: values[first : first + _ROWS_AT_ONCE] for name, values in rows.items()}
         buffer = io.BytesIO()
-        write_csv(buffer, shown, [part])
+        write_csv(buffer, schema, [part], escape=escaped)
         content = buffer.getvalue()
         # Names have no line breaks, so the header is the first line.
         yield content if first == 0 else content[content.index(b"\n") + 1 :]
@@ -151,14 +150,6 @@ def answers_as_csv(answers: AnswerTable) -> Iterator[bytes]:
             for item, query, *others in answers.lines(slice(first, first + _ROWS_AT_ONCE))
         )
         yield buffer.getvalue().encode()
-
-
-def _escaped_column(column: Column) -> Column:
-    changes: dict[str, Any] = {"name": escaped(column.name)}
-    if isinstance(column, CategoricalColumn):
-        changes["values"] = [escaped(value) for value in column.values]
-        changes["other"] = escaped(column.other)
-    return column.model_copy(update=changes)
 
 
 def _rows_as_parquet(schema: Schema, rows: Chunk, folder: Path) -> Iterator[bytes]:

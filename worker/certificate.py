@@ -42,7 +42,7 @@ def ledger_entries(engine: Engine, population_id: UUID, release_id: UUID) -> lis
 
 def complete(
     content: Mapping[str, Any],
-    order: ReleaseJob,
+    job: ReleaseJob,
     *,
     entries: list[dict[str, Any]],
     artifacts: Mapping[str, Written],
@@ -51,20 +51,20 @@ def complete(
     return {
         **content,
         "format": CERTIFICATE_FORMAT,
-        "release_id": str(order.release_id),
-        "dry_run": order.is_dry_run,
-        "mechanism_choice": None if order.choice is None else order.choice.model_dump(mode="json"),
+        "release_id": str(job.release_id),
+        "dry_run": job.is_dry_run,
+        "mechanism_choice": None if job.choice is None else job.choice.model_dump(mode="json"),
         "population": {
-            "id": str(order.population_id),
-            "name": order.population_name,
-            "delta": order.delta,
+            "id": str(job.population_id),
+            "name": job.population_name,
+            "delta": job.delta,
         },
         "dataset": {
-            "id": str(order.dataset_id),
+            "id": str(job.dataset_id),
             # A dry run has read no rows of the dataset.
-            "content_hash": None if order.shelf is None else order.shelf.content_hash.hex(),
+            "content_hash": None if job.chunk_store is None else job.chunk_store.content_hash.hex(),
         },
-        "public_dataset": None if order.public is None else _public(order.public),
+        "public_dataset": None if job.public is None else _public(job.public),
         "ledger": entries,
         "artifacts": {
             name: {
@@ -84,7 +84,7 @@ def _public(public: PublicRows) -> dict[str, Any]:
     return {
         "id": str(public.dataset_id),
         "provenance": public.provenance,
-        "content_hash": public.shelf.content_hash.hex(),
+        "content_hash": public.chunk_store.content_hash.hex(),
     }
 
 

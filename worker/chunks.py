@@ -94,14 +94,14 @@ class ChunkStore:
 class StoredChunks:
     """The chunks of a stored table; each iteration reads and decrypts them again."""
 
-    shelf: ChunkStore
+    chunk_store: ChunkStore
     table: str
     count: int
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield one chunk at a time, so that only one is in memory."""
         for number in range(self.count):
-            yield self.shelf.read_one(self.table, number)
+            yield self.chunk_store.read_one(self.table, number)
 
 
 def joined(chunks: Iterable[Chunk]) -> Iterator[Chunk]:

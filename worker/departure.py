@@ -25,7 +25,9 @@ from worker.lease import Lease
 from worker.problems import not_enough_memory
 
 MAX_MEMORY_FAILURES = 3
+"""Attempts that may run out of memory: another worker may have more."""
 LONGEST_DELAY_SECONDS = 300.0
+"""Longest pause before another attempt after an outage."""
 _WAITS_SECONDS = (1, 2, 4, 8, 16, 32, 64, 128)
 """Pauses between attempts to record a departure: about 4 minutes in total."""
 

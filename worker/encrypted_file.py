@@ -15,9 +15,12 @@ from typing import Any, BinaryIO, cast
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 BLOCK_BYTES = 2**18
+"""Plain bytes of a block, the unit of reading."""
 _BUFFER_BYTES = 2**20
+"""Bytes that a reader buffers: a few blocks."""
 _TAG_BYTES = 16
 _NONCE_BYTES = 12
+"""AES-256-GCM: the sizes of its tag and its nonce."""
 
 
 class _EncryptedFile(io.RawIOBase):
@@ -78,7 +81,7 @@ class _EncryptedFile(io.RawIOBase):
 
 
 @contextmanager
-def spooled(pieces: Iterable[bytes], folder: Path) -> Iterator[BinaryIO]:
+def encrypted_copy(pieces: Iterable[bytes], folder: Path) -> Iterator[BinaryIO]:
     """Copy all pieces to a seekable stream; its space is freed at the end."""
     with tempfile.TemporaryFile(dir=folder) as file:
         yield io.BufferedReader(_EncryptedFile(cast(BinaryIO, file), pieces), _BUFFER_BYTES)

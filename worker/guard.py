@@ -32,9 +32,11 @@ from worker.lease import holder
 from worker.problems import time_limit
 
 LOOK_SECONDS = 0.5
+"""Interval between two looks for jobs to end."""
 TERM_SECONDS = 2.0
 """Grace period in which a cancelled job may end by itself."""
 _PIPE_BYTES = 2**16
+"""The capacity of a pipe on Linux."""
 
 _TO_CANCEL = text("""
     SELECT id FROM release

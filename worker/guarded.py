@@ -24,13 +24,13 @@ class Guarded:
     @contextmanager
     def job(self, release_id: UUID) -> Iterator[None]:
         """While the block runs, let the guard end this process if the release must end."""
-        self._tell(f"start {os.getpid()} {release_id}")
+        self._send(f"start {os.getpid()} {release_id}")
         try:
             yield
         finally:
-            self._tell(f"end {os.getpid()}")
+            self._send(f"end {os.getpid()}")
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         # One write of less than 4 KiB is atomic: lines of several processes never mix.
         os.write(self.pipe, f"{line}\n".encode())
 

@@ -28,7 +28,7 @@ from synth.table.bytestream import stream_of
 from worker.chunks import ChunkStore
 from worker.crash import crash_at
 from worker.departure import leave_dataset
-from worker.encrypted_file import spooled
+from worker.encrypted_file import encrypted_copy
 from worker.errors import RESUMED, STOPPED, LeaseLost, OutOfMemory
 from worker.lease import DatasetLease, kept
 from worker.linking import store_linked
@@ -67,34 +67,34 @@ class _IngestJob:
     """A claimed dataset and how to ingest it."""
 
     lease: DatasetLease
-    shelf: ChunkStore
+    chunk_store: ChunkStore
     plan: DatasetPlan
     uploads: dict[str, UploadRow]
 
 
 def ingest_dataset(context: Context, dataset_id: UUID) -> None:
     """Ingest a dataset, unless it is done or another worker has it."""
-    order = _claim(context, dataset_id)
-    if order is None:
+    job = _claim(context, dataset_id)
+    if job is None:
         return
     log = context.log.bind(dataset_id=str(dataset_id))
     log.info("ingest_started")
     try:
-        with kept(order.lease.renew, seconds=order.lease.seconds, log=log) as check:
+        with kept(job.lease.renew, seconds=job.lease.seconds, log=log) as check:
             with limited_memory(context.settings.worker_memory_bytes):
-                reason = _attempt(context, order, check)
+                reason = _attempt(context, job, check)
             crash_at("before-settle")
-            is_settled = _settle(context, order, reason)
+            is_settled = _settle(context, job, reason)
     except LeaseLost as stop:
         log.info("ingest_stopped", error_type=type(stop).__name__)
-        order.shelf.remove()
+        job.chunk_store.remove()
         return
     except RESUMED as error:
         log.warning("ingest_abandoned", error_type=type(error).__name__, trace=trace_of(error))
-        leave_dataset(context, dataset_id, epoch=order.lease.epoch)
+        leave_dataset(context, dataset_id, epoch=job.lease.epoch)
         return
     if not is_settled or reason is not None:
-        order.shelf.remove()
+        job.chunk_store.remove()
     if is_settled:
         log.info("ingest_finished", state="ready" if reason is None else "rejected")
         delete_uploads(context, dataset_id)
@@ -139,20 +139,20 @@ def _claim(context: Context, dataset_id: UUID) -> _IngestJob | None:
     data_key = unwrap_key(dataset.wrapped_key, dataset_id, master_key=settings.master_key_bytes)
     return _IngestJob(
         lease=DatasetLease(context.engine, dataset_id, epoch, settings.lease_seconds),
-        shelf=ChunkStore(context.storage, dataset_id, epoch, dataset.content_hash, data_key),
+        chunk_store=ChunkStore(context.storage, dataset_id, epoch, dataset.content_hash, data_key),
         plan=plan_dataset(schema_of(dataset), protection),
         uploads=uploads,
     )
 
 
-def _attempt(context: Context, order: _IngestJob, check: Callable[[], None]) -> str | None:
+def _attempt(context: Context, job: _IngestJob, check: Callable[[], None]) -> str | None:
     """Read and store every table; returns why the dataset must be rejected, if it must."""
     try:
-        order.shelf.remove_earlier()
-        counts = {plan.name: _store(context, order, plan, check) for plan in order.plan.tables}
-        if order.plan.links is not None:
-            counts["linked"] = store_linked(order.shelf, order.plan.links, counts, check)
-        order.shelf.seal(counts)
+        job.chunk_store.remove_earlier()
+        counts = {plan.name: _store(context, job, plan, check) for plan in job.plan.tables}
+        if job.plan.links is not None:
+            counts["linked"] = store_linked(job.chunk_store, job.plan.links, counts, check)
+        job.chunk_store.seal(counts)
     except TableError as error:
         return error.problem
     except Unreadable:
@@ -165,7 +165,7 @@ def _attempt(context: Context, order: _IngestJob, check: Callable[[], None]) -> 
         reference = uuid.uuid4().hex
         context.log.error(
             "ingest_failed",
-            dataset_id=str(order.shelf.dataset_id),
+            dataset_id=str(job.chunk_store.dataset_id),
             request_id=reference,
             error_type=type(error).__name__,
             trace=trace_of(error),
@@ -174,11 +174,11 @@ def _attempt(context: Context, order: _IngestJob, check: Callable[[], None]) -> 
     return None
 
 
-def _store(context: Context, order: _IngestJob, plan: TablePlan, check: Callable[[], None]) -> int:
+def _store(context: Context, job: _IngestJob, plan: TablePlan, check: Callable[[], None]) -> int:
     """Store the rows of one table; returns the number of chunks."""
 
     def watched() -> Iterator[Chunk]:
-        for chunk in _read(context, order, plan):
+        for chunk in _read(context, job, plan):
             check()
             if plan.group_key is not None:
                 refuse_missing(chunk, plan.group_key)
@@ -186,9 +186,9 @@ def _store(context: Context, order: _IngestJob, plan: TablePlan, check: Callable
             crash_at("during-ingest")
 
     if plan.identifier is None:
-        return order.shelf.write(plan.name, watched())
+        return job.chunk_store.write(plan.name, watched())
     return keep_bounded_rows(
-        order.shelf,
+        job.chunk_store,
         plan.name,
         watched(),
         schema=plan.schema,
@@ -199,16 +199,16 @@ def _store(context: Context, order: _IngestJob, plan: TablePlan, check: Callable
     )
 
 
-def _read(context: Context, order: _IngestJob, plan: TablePlan) -> Iterator[Chunk]:
+def _read(context: Context, job: _IngestJob, plan: TablePlan) -> Iterator[Chunk]:
     """The rows of an upload, as chunks of the declared columns."""
-    upload, most = order.uploads[plan.name], context.settings.max_unpacked_bytes
+    upload, most = job.uploads[plan.name], context.settings.max_unpacked_bytes
     stored = _checked(context.storage.read(upload.object_key), upload.sha256)
-    plain = decrypt_pieces(order.shelf.data_key, stored, purpose=upload_purpose(plan.name))
+    plain = decrypt_pieces(job.chunk_store.data_key, stored, purpose=upload_purpose(plan.name))
     if upload.media_type != PARQUET:
         yield from read_csv(stream_of(plain), plan.schema, max_bytes=most)
         return
     chunk_rows = max(1, min(2**18, PARQUET_CELLS // len(plan.schema.columns)))
-    with spooled(plain, context.settings.data_dir) as file:
+    with encrypted_copy(plain, context.settings.data_dir) as file:
         yield from read_parquet(file, plan.schema, chunk_rows=chunk_rows, max_bytes=most)
 
 
@@ -222,13 +222,13 @@ def _checked(pieces: Iterable[bytes], sha256: bytes) -> Iterator[bytes]:
         raise Unreadable("the upload does not match its recorded hash")
 
 
-def _settle(context: Context, order: _IngestJob, reason: str | None) -> bool:
+def _settle(context: Context, job: _IngestJob, reason: str | None) -> bool:
     state: Literal["ready", "rejected"] = "ready" if reason is None else "rejected"
     with context.transaction() as work:
         return ingest.settle(
             work.session,
-            order.shelf.dataset_id,
-            epoch=order.shelf.epoch,
+            job.chunk_store.dataset_id,
+            epoch=job.chunk_store.epoch,
             state=state,
             reason=reason,
         )

@@ -10,9 +10,15 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scrim.spec.choice import MechanismChoice
-from scrim.spec.columns import Bins, CategoricalColumn, IdentifierColumn
+from scrim.spec.columns import (
+    Bins,
+    DateBins,
+    DateColumn,
+    DatetimeColumn,
+    IdentifierColumn,
+)
 from scrim.spec.release import ReleaseSpec
-from scrim.spec.schema import Column, Schema
+from scrim.spec.schema import Column, Schema, is_discrete
 from service.data import datasets, populations, releases
 from service.data.canonical import canonical_sha256
 from service.data.context import Context
@@ -28,6 +34,7 @@ from worker.chunks import ChunkStore
 from worker.errors import Cancelled
 
 DRY_RUN_ROWS = 10_000
+"""Rows of a dry run: it tests a request, and its results mean nothing."""
 
 
 class ReservedForOther(Exception):
@@ -54,7 +61,7 @@ class ReleaseJob:
     population_name: str
     dataset_id: UUID
     dataset_name: str
-    shelf: ChunkStore | None
+    chunk_store: ChunkStore | None
     """The stored rows; None for a dry run."""
     public: "PublicRows | None"
     """The public dataset that it uses, if any; a dry run uses it as well."""
@@ -62,7 +69,7 @@ class ReleaseJob:
     @property
     def is_dry_run(self) -> bool:
         """Whether rows are drawn from the schema, and nothing is charged."""
-        return self.shelf is None
+        return self.chunk_store is None
 
     @property
     def seed(self) -> int:
@@ -72,9 +79,9 @@ class ReleaseJob:
 
     def open_table(self) -> Table:
         """The dataset's rows; for a dry run, rows drawn from its schema."""
-        if self.shelf is None:
+        if self.chunk_store is None:
             return drawn_table(self.subject.schema, seed=self.seed)
-        return _stored_table(self.subject.schema, self.shelf, self.subject.table)
+        return _stored_table(self.subject.schema, self.chunk_store, self.subject.table)
 
     def open_public(self) -> Table | None:
         """The public dataset's rows, in its own schema."""
@@ -88,14 +95,14 @@ class PublicRows:
     dataset_id: UUID
     provenance: str
     schema: Schema
-    shelf: ChunkStore
+    chunk_store: ChunkStore
 
     def open_table(self) -> Table:
         """Its rows."""
-        return _stored_table(self.schema, self.shelf, "rows")
+        return _stored_table(self.schema, self.chunk_store, "rows")
 
 
-def load_order(context: Context, release_id: UUID) -> ReleaseJob:
+def load_job(context: Context, release_id: UUID) -> ReleaseJob:
     """Read the job of a release; Cancelled if its dataset was deleted."""
     with context.transaction() as work:
         release = releases.get(work.session, release_id)
@@ -118,7 +125,7 @@ def load_order(context: Context, release_id: UUID) -> ReleaseJob:
         population_name=population.name,
         dataset_id=dataset.id,
         dataset_name=dataset.name,
-        shelf=None if release.dry_run else _open_shelf(context, dataset),
+        chunk_store=None if release.dry_run else _open_chunks(context, dataset),
         public=None if public is None else _open_public(context, public),
     )
 
@@ -134,8 +141,8 @@ def drawn_table(schema: Schema, *, seed: int) -> Table:
     return Table(schema, [draw_rows(binned, {SIZE: sizes}, rows=drawn, rng=rng)])
 
 
-def _stored_table(schema: Schema, shelf: ChunkStore, table: StoredTable) -> Table:
-    return Table(schema, shelf.read(table, shelf.counts()[table]))
+def _stored_table(schema: Schema, chunk_store: ChunkStore, table: StoredTable) -> Table:
+    return Table(schema, chunk_store.read(table, chunk_store.counts()[table]))
 
 
 def _find_public(session: Session, release: ReleaseRow) -> DatasetRow | None:
@@ -148,9 +155,10 @@ def _find_public(session: Session, release: ReleaseRow) -> DatasetRow | None:
 
 
 def _with_bins(column: Column) -> Column:
-    if isinstance(column, CategoricalColumn | IdentifierColumn) or column.bins is not None:
+    if isinstance(column, IdentifierColumn) or is_discrete(column):
         return column
-    return column.model_copy(update={"bins": Bins(count=1)})
+    bins = DateBins(count=1) if isinstance(column, DateColumn | DatetimeColumn) else Bins(count=1)
+    return column.model_copy(update={"bins": bins})
 
 
 def _require_reserved(
@@ -187,7 +195,7 @@ def _require_reserved(
         raise ReservedForOther
 
 
-def _open_shelf(context: Context, dataset: DatasetRow) -> ChunkStore:
+def _open_chunks(context: Context, dataset: DatasetRow) -> ChunkStore:
     assert dataset.wrapped_key is not None and dataset.content_hash is not None
     master_key = context.settings.master_key_bytes
     return ChunkStore(
@@ -203,4 +211,4 @@ def _open_shelf(context: Context, dataset: DatasetRow) -> ChunkStore:
 def _open_public(context: Context, dataset: DatasetRow) -> PublicRows:
     schema = schema_of(dataset)
     assert not schema.is_linked and dataset.provenance is not None
-    return PublicRows(dataset.id, dataset.provenance, schema.linked, _open_shelf(context, dataset))
+    return PublicRows(dataset.id, dataset.provenance, schema.linked, _open_chunks(context, dataset))

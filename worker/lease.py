@@ -28,7 +28,9 @@ from service.data.work import unit_of_work
 from worker.errors import OUTAGES, LeaseLost
 
 BEATS_PER_LEASE = 3
+"""Renewals in the time of a lease, so that two may fail."""
 _AT_ONCE_SECONDS = 1e-3
+"""A lease of this length has ended when another worker looks."""
 _WAITED_OUT: tuple[type[Exception], ...] = (*OUTAGES, MemoryError)
 
 _EPOCH = text("SELECT lease_epoch FROM ledger.reservation WHERE release_id = :id")

@@ -24,10 +24,15 @@ BYTES_AT_ONCE = 2**27
 
 
 def store_linked(
-    shelf: ChunkStore, schema: TwoLevelSchema, counts: dict[str, int], check: Callable[[], None]
+    chunk_store: ChunkStore,
+    schema: TwoLevelSchema,
+    counts: dict[str, int],
+    check: Callable[[], None],
 ) -> int:
     """Store the linked rows of the tables; return the number of chunks written."""
-    groups, individuals = (shelf.read(name, counts[name]) for name in ("groups", "individuals"))
+    groups, individuals = (
+        chunk_store.read(name, counts[name]) for name in ("groups", "individuals")
+    )
     key, own_key, alone = (
         schema.groups.key,
         schema.individuals.group_key,
@@ -39,12 +44,12 @@ def store_linked(
         for share in range(shares):
             some = OwnersShare(groups, key, share, shares, check)
             theirs = Table(alone, OwnersShare(individuals, own_key, share, shares, check))
-            kept = limit_rows(theirs, own_key, schema.max_group_size, choice_of_rows(shelf))
+            kept = limit_rows(theirs, own_key, schema.max_group_size, choice_of_rows(chunk_store))
             rows = link(_whole(schema.table("groups"), some), _whole(alone, kept.chunks()), schema)
             yield from _cut(rows, schema.linked.key)
             crash_at("during-linking")
 
-    return shelf.write("linked", linked())
+    return chunk_store.write("linked", linked())
 
 
 def _linked_bytes(schema: TwoLevelSchema, stored: Iterable[Chunk]) -> int:
@@ -55,8 +60,8 @@ def _linked_bytes(schema: TwoLevelSchema, stored: Iterable[Chunk]) -> int:
 
 def _whole(schema: Schema, parts: Iterable[Chunk]) -> Chunk:
     """All rows in one chunk, which may be empty."""
-    nobody = {column.name: np.empty(0, codec_of(column).dtype) for column in schema.columns}
-    return concatenated([nobody, *parts])
+    empty = {column.name: np.empty(0, codec_of(column).dtype) for column in schema.columns}
+    return concatenated([empty, *parts])
 
 
 def _cut(rows: Chunk, key: str) -> Iterator[Chunk]:

@@ -14,6 +14,7 @@ from synth.models.released import ANSWER_COLUMNS, ReleasedModel
 from worker.artifacts import MODEL, as_one_table, rows_as_csv
 
 MODELS_KEPT = 4
+"""Models that a process keeps in memory."""
 
 
 class ModelCache:

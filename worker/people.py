@@ -20,7 +20,7 @@ OWNERS_AT_ONCE = 2**23
 
 
 def keep_bounded_rows(
-    shelf: ChunkStore,
+    chunk_store: ChunkStore,
     name: str,
     chunks: Iterable[Chunk],
     *,
@@ -41,23 +41,23 @@ def keep_bounded_rows(
             rows += len(chunk[identifier])
             yield chunk
 
-    stored = shelf.read(staged, shelf.write(staged, owned()))
+    stored = chunk_store.read(staged, chunk_store.write(staged, owned()))
     shares = rows // OWNERS_AT_ONCE + 1
 
     def chosen() -> Iterator[Chunk]:
         for share in range(shares):
             table = Table(schema, OwnersShare(stored, identifier, share, shares, check))
-            key = choice_of_rows(shelf)
+            key = choice_of_rows(chunk_store)
             yield from limit_rows(table, identifier, max_rows, key, group=group).chunks()
 
-    written = shelf.write(name, chosen())
-    shelf.remove(staged)
+    written = chunk_store.write(name, chosen())
+    chunk_store.remove(staged)
     return written
 
 
-def choice_of_rows(shelf: ChunkStore) -> bytes:
+def choice_of_rows(chunk_store: ChunkStore) -> bytes:
     """The secret that decides which rows of an owner are kept."""
-    return hashlib.blake2b(b"scrim-limit-rows-1", key=shelf.data_key).digest()
+    return hashlib.blake2b(b"scrim-limit-rows-1", key=chunk_store.data_key).digest()
 
 
 def refuse_missing(chunk: Chunk, identifier: str) -> None:

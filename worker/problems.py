@@ -3,7 +3,7 @@
 from typing import Any
 
 _RESUMABLE = (
-    "what it spent stays spent, and the rest was given back. An admin can resume it from its journal, at "
+    "what it spent stays spent, and the rest was returned. An admin can resume it from its journal, at "
     "no further cost, with `scrim release resume`"
 )
 

@@ -34,6 +34,7 @@ from worker.problems import gave_up
 from worker.uploads import delete_uploads
 
 AT_ONCE = 500
+"""Most jobs that one step of a sweep handles; the next sweep handles the others."""
 LEFTOVERS_EVERY_SECONDS = 3600.0
 """How often the storage is searched for leftovers: listing it takes a while."""
 DAY_SECONDS = 86400.0
@@ -48,7 +49,7 @@ _WAITING_RELEASES = text("""
              AND (v.lease_until IS NULL OR v.lease_until <= clock_timestamp()))
     ORDER BY is_interrupted DESC, r.rang_at NULLS FIRST LIMIT :limit
 """)
-_RING = text("""
+_RESEND = text("""
     UPDATE release SET rang_at = clock_timestamp()
     WHERE id = :id AND state IN ('queued', 'running')
         AND (rang_at IS NULL OR rang_at <= clock_timestamp() - make_interval(secs => :seconds))
@@ -94,7 +95,7 @@ class Reaper:
         self._resend_seconds = resend_seconds
         self._max_attempts = max_attempts
         self._leftover_seconds = leftover_seconds
-        self._rang_at: dict[UUID, float] = {}
+        self._sent_at: dict[UUID, float] = {}
         self._searched_at = -math.inf
 
     def sweep(self) -> None:
@@ -137,10 +138,10 @@ class Reaper:
         others = [row for row in releases if not row.is_interrupted]
         missing = max(0, len(others) - task_queue.depth(JOBS))
         for row in (*interrupted, *others[:missing]):
-            self._ring_for_release(row.id)
+            self._send_for_release(row.id)
         if task_queue.depth(UPLOADS) < len(datasets):
             for dataset_id in datasets:
-                self._ring_for_dataset(dataset_id)
+                self._send_for_dataset(dataset_id)
 
     def _end_release(self, row: Row[Any]) -> bool:
         """End a release that was cancelled or tried too often; False if it should continue."""
@@ -164,24 +165,24 @@ class Reaper:
         progress.finish(session, row.id, "failed", error=gave_up(row.lost_attempts))
         return "failed"
 
-    def _ring_for_release(self, release_id: UUID) -> None:
+    def _send_for_release(self, release_id: UUID) -> None:
         parameters = {"id": release_id, "seconds": self._resend_seconds}
         with self._context.transaction() as work:
             # Of several reapers, only the one that updates the time sends.
-            if not work.session.connection().execute(_RING, parameters).rowcount:
+            if not work.session.connection().execute(_RESEND, parameters).rowcount:
                 return
             work.after_commit(lambda: self._context.task_queue.send(RUN, str(release_id)))
-        self._context.log.info("rang_again", release_id=release_id, task=RUN)
+        self._context.log.info("sent_again", release_id=release_id, task=RUN)
 
-    def _ring_for_dataset(self, dataset_id: UUID) -> None:
+    def _send_for_dataset(self, dataset_id: UUID) -> None:
         now = time.monotonic()
-        if now - self._rang_at.get(dataset_id, -self._resend_seconds) < self._resend_seconds:
+        if now - self._sent_at.get(dataset_id, -self._resend_seconds) < self._resend_seconds:
             return
-        self._rang_at = {
-            each: at for each, at in self._rang_at.items() if now - at < self._resend_seconds
+        self._sent_at = {
+            each: at for each, at in self._sent_at.items() if now - at < self._resend_seconds
         } | {dataset_id: now}
         self._context.task_queue.send(INGEST, str(dataset_id))
-        self._context.log.info("rang_again", dataset_id=dataset_id, task=INGEST)
+        self._context.log.info("sent_again", dataset_id=dataset_id, task=INGEST)
 
     def _close_reservations(self) -> None:
         with self._context.transaction() as work:

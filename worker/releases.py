@@ -5,7 +5,7 @@ the job to be resumed, and everything else ends it in one transaction that its e
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC
@@ -31,7 +31,8 @@ from worker.attempts import count_attempts
 from worker.crash import crash_at
 from worker.departure import leave
 from worker.errors import OUTAGES, RESUMED, STOPPED, Cancelled, LeaseLost, OutOfMemory
-from worker.jobs import ReleaseJob, load_order
+from worker.finished_warnings import warnings_of
+from worker.jobs import ReleaseJob, load_job
 from worker.journal import LedgerJournal
 from worker.lease import DryRunLease, Lease, ReleaseLease, kept
 from worker.memory import is_out_of_memory, limited_memory
@@ -60,6 +61,7 @@ class _Ending:
     state: FinalState
     error: dict[str, Any] | None = None
     quality: dict[str, Any] | None = None
+    warnings: Sequence[dict[str, str]] = ()
     artifacts: dict[str, Written] | None = None
     progress: JobProgress | None = None
 
@@ -182,10 +184,10 @@ def _carry_out(attempt: _Attempt) -> None:
 def _compute(attempt: _Attempt, check: Callable[[], None]) -> _Ending:
     """Run the mechanism and store its results."""
     context = attempt.context
-    order = load_order(context, attempt.release_id)
+    job = load_job(context, attempt.release_id)
     reporter = Reporter(context, attempt.release_id, attempt.lease, check)
     with reporter.ticking():
-        release = _run_where_it_fits(attempt, order, reporter)
+        release = _run_where_it_fits(attempt, job, reporter)
         reporter.check()
         # Anchor the spending before anyone can see the results.
         context.advance_anchor()
@@ -193,14 +195,14 @@ def _compute(attempt: _Attempt, check: Callable[[], None]) -> _Ending:
         artifacts = write_artifacts(
             context.storage,
             release,
-            order.spec.outputs.formats,
+            job.spec.outputs.formats,
             folder=context.settings.data_dir,
         )
-        page = report.render(release, _about(context, order, artifacts))
+        page = report.render(release, _about(context, job, artifacts))
         artifacts[REPORT] = store(context.storage, [page], HTML)
-        entries = certificate.ledger_entries(context.engine, order.population_id, order.release_id)
+        entries = certificate.ledger_entries(context.engine, job.population_id, job.release_id)
         signed = certificate.sign(
-            certificate.complete(release.certificate, order, entries=entries, artifacts=artifacts),
+            certificate.complete(release.certificate, job, entries=entries, artifacts=artifacts),
             context.signing_key,
         )
         artifacts[CERTIFICATE] = store(context.storage, [signed], JSON)
@@ -209,63 +211,62 @@ def _compute(attempt: _Attempt, check: Callable[[], None]) -> _Ending:
     return _Ending(
         "succeeded",
         quality=release.certificate["quality"],
+        warnings=warnings_of(job, release.model),
         artifacts=artifacts,
         progress=reporter.newest,
     )
 
 
-def _run_where_it_fits(attempt: _Attempt, order: ReleaseJob, reporter: Reporter) -> FinishedRelease:
+def _run_where_it_fits(attempt: _Attempt, job: ReleaseJob, reporter: Reporter) -> FinishedRelease:
     """Run the mechanism on the device of the settings, or on the CPU if that has too little memory."""
     try:
-        return _run(attempt, order, reporter, device=attempt.context.settings.device)
+        return _run(attempt, job, reporter, device=attempt.context.settings.device)
     except torch.OutOfMemoryError:
         attempt.log.warning("device_too_small")
-    return _run(attempt, order, reporter, device="cpu")
+    return _run(attempt, job, reporter, device="cpu")
 
 
-def _run(
-    attempt: _Attempt, order: ReleaseJob, reporter: Reporter, *, device: str
-) -> FinishedRelease:
+def _run(attempt: _Attempt, job: ReleaseJob, reporter: Reporter, *, device: str) -> FinishedRelease:
     """Run the mechanism from the journal: nothing that is in it is charged again."""
     return run(
-        order.spec,
-        order.open_table(),
+        job.spec,
+        job.open_table(),
         attempt.journal,
         reporter,
-        protection=order.subject.protection,
-        delta=order.delta,
-        units=order.units,
-        public=order.open_public(),
-        seed=order.seed,
+        protection=job.subject.protection,
+        delta=job.delta,
+        units=job.units,
+        public=job.open_public(),
+        seed=job.seed,
         device=device,
         threads=attempt.context.settings.job_threads,
         cache=StoredCache(attempt.context.storage),
         check=reporter.check,
-        columns=order.columns,
+        columns=job.columns,
     )
 
 
-def _about(context: Context, order: ReleaseJob, artifacts: Mapping[str, Written]) -> report.About:
+def _about(context: Context, job: ReleaseJob, artifacts: Mapping[str, Written]) -> report.About:
     """What the report shows about the release besides its results."""
     return report.About(
-        release_id=str(order.release_id),
-        dataset=order.dataset_name,
-        population=order.population_name,
-        asked_on=order.asked_at.astimezone(UTC).date(),
-        spec=order.spec,
-        declared=order.subject.schema,
-        choice=order.choice,
-        protection=order.subject.protection,
-        delta=order.delta,
+        release_id=str(job.release_id),
+        dataset=job.dataset_name,
+        population=job.population_name,
+        asked_on=job.asked_at.astimezone(UTC).date(),
+        spec=job.spec,
+        declared=job.subject.schema,
+        choice=job.choice,
+        protection=job.subject.protection,
+        delta=job.delta,
         files=[
             report.ReleasedFile(name, written.stored.size, written.stored.sha256)
             for name, written in artifacts.items()
         ],
         balance=None
-        if order.is_dry_run
-        else report.balance_before(context.engine, order.population_id, order.release_id),
-        provenance=None if order.public is None else order.public.provenance,
-        is_dry_run=order.is_dry_run,
+        if job.is_dry_run
+        else report.balance_before(context.engine, job.population_id, job.release_id),
+        provenance=None if job.public is None else job.public.provenance,
+        is_dry_run=job.is_dry_run,
     )
 
 
@@ -291,6 +292,7 @@ def _end(attempt: _Attempt, ending: _Ending) -> FinalState:
             state,
             error=ending.error if state == "failed" else None,
             quality=ending.quality if state == "succeeded" else None,
+            warnings=ending.warnings if state == "succeeded" else (),
         )
     return state
 
@@ -321,7 +323,7 @@ def _cannot_resume(error: JournalMismatch, log: FilteringBoundLogger) -> dict[st
     return problem(
         "cannot-resume",
         "this release was interrupted, and the worker that resumed it computed other queries or "
-        "other rows than its journal holds; what it spent stays spent, the rest was given back",
+        "other rows than its journal holds; what it spent stays spent, the rest was returned",
     )
 
 
@@ -331,7 +333,7 @@ def _damaged(error: Unreadable, log: FilteringBoundLogger) -> dict[str, Any]:
     return problem(
         "dataset-damaged",
         "the stored rows of a dataset are damaged or missing; what this release spent stays spent, "
-        "the rest was given back. Restore the objects from a backup, or upload the rows again as a "
+        "the rest was returned. Restore the objects from a backup, or upload the rows again as a "
         "new dataset",
     )
 

@@ -17,7 +17,8 @@ from synth.run import JobProgress
 from worker.errors import Cancelled, LeaseLost
 from worker.lease import Lease, Ticker
 
-TELL_SECONDS = 1.0
+REPORT_SECONDS = 1.0
+"""Interval between two reports, independent of the rounds."""
 
 
 class Reporter:
@@ -31,7 +32,7 @@ class Reporter:
         self._lease = lease
         self._check_lease = check
         self._newest: JobProgress | None = None
-        self._told: JobProgress | None = None
+        self._written: JobProgress | None = None
         self._cancelled = threading.Event()
 
     @property
@@ -41,7 +42,7 @@ class Reporter:
 
     def ticking(self) -> Ticker:
         """A context in which a thread writes new progress."""
-        return Ticker(self._tell, seconds=TELL_SECONDS, log=self._context.log)
+        return Ticker(self._write, seconds=REPORT_SECONDS, log=self._context.log)
 
     def __call__(self, progress: JobProgress) -> None:
         """Take progress from the job; raises if it must stop."""
@@ -54,7 +55,7 @@ class Reporter:
         if self._cancelled.is_set():
             raise Cancelled
 
-    def _tell(self) -> bool:
+    def _write(self) -> bool:
         """One tick; False once the job is to be cancelled or was taken over."""
         newest = self._newest
         try:
@@ -63,13 +64,13 @@ class Reporter:
                 goes_on = self._report(work.session, newest)
         except LeaseLost:
             return False
-        self._told = newest
+        self._written = newest
         if not goes_on:
             self._cancelled.set()
         return goes_on
 
     def _report(self, session: Session, newest: JobProgress | None) -> bool:
-        if newest is None or newest == self._told:
+        if newest is None or newest == self._written:
             release = releases.get(session, self._release_id)
             return not (release.cancel_requested or release.state in FINAL_STATES)
         return progress.report(

@@ -52,37 +52,37 @@ class WorkerResources:
         return ModelCache(self.context)
 
 
-def register_tasks(app: Celery, station: WorkerResources) -> None:
+def register_tasks(app: Celery, resources: WorkerResources) -> None:
     """Register the tasks with the application; releases only if a guard can end them."""
     job = _registrar(app, ignore_result=True)
     question = _registrar(app, ignore_result=False)
-    if (guard := station.guard) is not None:
+    if (guard := resources.guard) is not None:
 
         @job(RUN)
         def run_release(_release_id: str) -> None:
             from worker.turns import take_turn
 
             # The id only says which release sent the message. The next release is chosen now.
-            with _logged(station.log, RUN):
-                take_turn(station.context, guard)
+            with _logged(resources.log, RUN):
+                take_turn(resources.context, guard)
 
     @job(INGEST)
     def ingest_dataset(dataset_id: str) -> None:
         from worker.ingest import ingest_dataset
 
-        with _logged(station.log, INGEST):
-            ingest_dataset(station.context, UUID(dataset_id))
+        with _logged(resources.log, INGEST):
+            ingest_dataset(resources.context, UUID(dataset_id))
 
     @question(ANSWER)
     def answer(release_id: str, workload: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        with _logged(station.log, ANSWER):
-            return station.models.answer(UUID(release_id), workload)
+        with _logged(resources.log, ANSWER):
+            return resources.models.answer(UUID(release_id), workload)
         raise CouldNotAnswer
 
     @question(SAMPLE)
     def sample(release_id: str, rows: int) -> str:
-        with _logged(station.log, SAMPLE):
-            return station.models.sample(UUID(release_id), rows)
+        with _logged(resources.log, SAMPLE):
+            return resources.models.sample(UUID(release_id), rows)
         raise CouldNotAnswer
 
 

@@ -25,15 +25,15 @@ mean are over all queries of a level. The truth is known because the data is pub
 York in the ACS of 2024, with [columns](../data.md#households-and-the-people-in-them) near those of the
 paper. Seconds are those of the whole job; processor seconds add up its threads.
 
-The paper's noise is the same whoever is protected, which is right for people alone; what a household
-moves is larger ([section 3](../privacy.md#3-sensitivities)), so each unit has tables of its own.
+The paper uses the same noise for both units. That is correct for people alone: a household changes counts
+by more ([section 3](../privacy.md#3-sensitivities)). Each unit therefore has its own tables.
 
-`random_join` is what one would do without mechanisms for groups: half of the budget releases the table
-of households by `gem`, with the household's size as a further column, the other half the table of
-people, and synthetic people are dealt to the places in synthetic households at random. What one unit
-moves in each table alone decides its noise: one household, and as many people as it may have; or one
-row of each for a person (two rows of households where people are added or removed, since somebody who
-joins a household changes its size). It has no answers but those of its rows.
+`random_join` is the baseline without mechanisms for groups. Half of the budget releases the table of
+households by `gem`, with the size of the household as another column. The other half releases the table of
+people, who are then assigned to the places in synthetic households at random. The noise of each table
+follows from what one unit changes in it: one household and as many people as it may have; or, for a person,
+one row of each (two rows of households if people are added or removed, because a person who joins a
+household changes its size). Its only answers are those of its rows.
 
 An interrupted measurement can be continued; the tables show the results so far:
 

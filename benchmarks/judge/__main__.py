@@ -1,14 +1,14 @@
 """`python -m benchmarks.judge run` measures; `report` shows; `times` measures a small job.
 
-Measuring goes on where it was broken off: what the results file already has of this state of the code
-is not run again.
+An interrupted measurement continues: results of this state of the code that the file already has are not
+run again.
 """
 
 import argparse
 from pathlib import Path
 
 from benchmarks.comparison.grid import run_grid
-from benchmarks.comparison.options import add_grid_options, add_names, grid_of
+from benchmarks.comparison.options import grid_commands, grid_of
 from benchmarks.comparison.outcomes import read_lines
 from benchmarks.judge.outcomes import newest_code, read_judgements
 from benchmarks.judge.report import write_report
@@ -24,28 +24,23 @@ RUNS = 3
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.judge",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    found = grid_commands(
+        "benchmarks.judge",
+        __doc__,
+        results=RESULTS,
+        sets=[each.name for each in SETS],
+        epsilons=EPSILONS,
+        runs=RUNS,
     )
-    commands = parser.add_subparsers(dest="command", required=True)
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--results", type=Path, default=RESULTS, help="file of JSON lines")
-
-    run = commands.add_parser("run", parents=[shared], help="run a grid of releases")
-    add_names(run, "set", [each.name for each in SETS])
-    add_grid_options(run, epsilons=EPSILONS, runs=RUNS)
-
-    report = commands.add_parser("report", parents=[shared], help="write the tables")
-    report.add_argument("--output", type=Path, default=RESULTS.parent, help="folder")
-    report.add_argument(
+    found.report.add_argument(
         "--code", help="fingerprint of the code to show; that of the last line by default"
     )
 
-    commands.add_parser("times", parents=[shared], help="time a small job alone and beside another")
-    commands.add_parser("small-jobs", help="run the jobs of one process of `times`")
-    return parser.parse_args()
+    found.commands.add_parser(
+        "times", parents=[found.shared], help="time a small job alone and beside another"
+    )
+    found.commands.add_parser("small-jobs", help="run the jobs of one process of `times`")
+    return found.parser.parse_args()
 
 
 def run(given: argparse.Namespace) -> None:

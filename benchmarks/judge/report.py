@@ -35,7 +35,7 @@ make bench-judge
 make bench-judge SETS="adult nltcs" EPSILONS=1 RUNS=1
 ```
 
-Measuring goes on where it was broken off. Only lines of one state of the code are shown.
+An interrupted measurement can be continued. Only lines of one state of the code are shown.
 """
 PARTS = (
     ("Tables that rules were tuned on", TUNED),

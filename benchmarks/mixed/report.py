@@ -26,12 +26,12 @@ INTRODUCTION = """# Benchmark of tables with categories and numbers
 What `make bench-mixed` measured, after Liu, Tang, Vietri and Wu (2023), Generating Private Synthetic
 Data with Genetic Algorithms. Each figure is the mean over some runs of a release, ± one standard
 error: replace-one neighbours, delta 1/n², n synthetic rows, where n is the number of private rows, and
-the mechanism's defaults, but for the mode of `private_gsd`, which each title names. An error is the
+the mechanism's defaults, except for the mode of `private_gsd`, which each title names. An error is the
 difference between a query's answer and the truth, as a fraction of the rows; max and mean are over all
 asked queries. The truth is known because the data is public: persons of the ACS of 2024 in the
-[column sets](../data.md#column-sets-for-mixed-types) of the paper, as far as they can be had. The paper
-asks 200,000 prefixes and halfspaces and reports the best of several numbers of rounds; here are fewer
-queries, and one number of rounds.
+[column sets](../data.md#column-sets-for-mixed-types) of the paper, as far as they are available. The
+paper asks 200,000 prefixes and halfspaces and reports the best of several numbers of rounds; this
+benchmark asks fewer queries, with one number of rounds.
 
 An interrupted measurement can be continued; the tables show the results so far:
 

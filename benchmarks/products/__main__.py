@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from benchmarks.comparison.grid import run_grid
-from benchmarks.comparison.options import add_grid_options, add_names, grid_of
+from benchmarks.comparison.options import grid_commands, grid_of
 from benchmarks.comparison.outcomes import read
 from benchmarks.products.overview import write_overview
 from benchmarks.products.report import write_report
@@ -21,22 +21,15 @@ RUNS = 5
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.products",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    found = grid_commands(
+        "benchmarks.products",
+        __doc__,
+        results=RESULTS,
+        sets=[comparison.name for comparison in COMPARISONS],
+        epsilons=EPSILONS,
+        runs=RUNS,
     )
-    commands = parser.add_subparsers(dest="command", required=True)
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--results", type=Path, default=RESULTS, help="file of JSON lines")
-
-    run = commands.add_parser("run", parents=[shared], help="run a grid of releases")
-    add_names(run, "set", [comparison.name for comparison in COMPARISONS])
-    add_grid_options(run, epsilons=EPSILONS, runs=RUNS)
-
-    report = commands.add_parser("report", parents=[shared], help="write tables and plots")
-    report.add_argument("--output", type=Path, default=RESULTS.parent, help="folder")
-    return parser.parse_args()
+    return found.parser.parse_args()
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ a cell has no figures, it says why:
 - *not measured*: no run has finished so far.
 
 Figures may come from different states of the code; products.md says where. `make bench-games` measures
-the games and the graphical models alone, beside `gem_plus`.
+only the games, the graphical models and `gem_plus`.
 """
 
 

@@ -13,7 +13,7 @@ from scipy.optimize import least_squares, minimize_scalar
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Block
 from synth.planning.constants import CONSTANTS, Constants, MechanismFit
-from synth.planning.expected import Expected, Teller
+from synth.planning.expected import Expected, TableForecaster
 from synth.planning.knowledge import Knowledge
 
 SHARED = ("spread", "lost", "drawn")
@@ -47,10 +47,8 @@ class Measured:
 
     def forecast(self, constants: Constants) -> Expected:
         """What these constants expect."""
-        teller = Teller(self.schema, self.known, constants, self.mechanism, self.rows)
-        found = teller.of_tables(self.blocks, self.queries, most=len(self.blocks))
-        mean = 2 * (found.mean_total_variation or 0.0) * self.tables / self.queries
-        return replace(found, mean_absolute_error=mean)
+        forecaster = TableForecaster(self.schema, self.known, constants, self.mechanism, self.rows)
+        return forecaster.of_tables(self.blocks, self.queries, tables=self.tables)
 
 
 def fitted(releases: Sequence[Measured], start: Constants = START) -> Constants:

@@ -1,4 +1,4 @@
-"""Sessions of the console, so that signing out ends them, and a value that tells the master key."""
+"""Sessions of the console, so that signing out ends them, and a value that identifies the master key."""
 
 from alembic import op
 

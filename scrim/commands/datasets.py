@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from scrim.commands.saved_schemas import find_saved
 from scrim.commands.session import AsJson, FriendlyGroup, connected, find, read_json
 from scrim.datasets import checked_file
 from scrim.display import note, show_json, show_record, show_table
@@ -19,7 +20,13 @@ DatasetId = Annotated[str, typer.Argument(metavar="ID")]
 
 @app.command()
 def upload(
-    schema: Annotated[Path, typer.Option(help="JSON file that declares the columns.")],
+    schema: Annotated[
+        Path | None, typer.Option(help="JSON file that declares the columns.")
+    ] = None,
+    schema_id: Annotated[
+        str | None,
+        typer.Option(help="A saved schema instead: its id, its name, or name@version."),
+    ] = None,
     population: Annotated[
         str | None, typer.Option(help="Id or name of the population, for private rows.")
     ] = None,
@@ -52,15 +59,21 @@ def upload(
     Groups of individuals, such as households of people, are two files: --groups and --individuals.
     """
     files = _tables(file, groups, individuals)
-    declared = read_json(schema)
-    _check_tables(declared, schema, files)
+    if (schema is None) == (schema_id is None):
+        raise UnusableInput("give exactly one of --schema and --schema-id")
+    declared = None if schema is None else read_json(schema)
+    if declared is not None:
+        _check_tables(declared, str(schema), files)
     if (population is None) == (provenance is None):
         raise UnusableInput("give --population for private rows, or --provenance for public ones")
     with connected() as client:
+        saved = schema_id and find_saved(client, schema_id)
+        if saved:
+            _check_tables(saved.declared_schema or {}, f"schema {saved.name!r}", files)
         owner = population and find(population, client.populations.list(), what="population").id
         dataset = client.datasets.upload(
             files,
-            schema=declared,
+            schema=saved or declared or {},
             population=owner,
             provenance=provenance,
             name=name,
@@ -82,18 +95,18 @@ def _tables(file: Path | None, groups: Path | None, individuals: Path | None) ->
     raise UnusableInput("give one FILE, or both --groups and --individuals")
 
 
-def _check_tables(declared: dict[str, Any], path: Path, files: Tables) -> None:
+def _check_tables(declared: dict[str, Any], what: str, files: Tables) -> None:
     """Check the files before anything is sent."""
     for file in [files] if isinstance(files, Path) else files.values():
         checked_file(file)
-    is_two_level = parse_schema(declared, what=str(path)).is_linked
+    is_two_level = parse_schema(declared, what=what).is_linked
     if is_two_level and isinstance(files, Path):
         raise UnusableInput(
-            f"{path} declares groups and individuals; give their files as --groups and --individuals"
+            f"{what} declares groups and individuals; give their files as --groups and --individuals"
         )
     if not is_two_level and not isinstance(files, Path):
         raise UnusableInput(
-            f"{path} declares one table; for --groups and --individuals it must have both, with their "
+            f"{what} declares one table; for --groups and --individuals it must have both, with their "
             "keys and max_group_size"
         )
 

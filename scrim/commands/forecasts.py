@@ -95,7 +95,7 @@ def show_draws(cost: DrawsCost) -> None:
 
 
 def show_needed(found: Preview) -> None:
-    """Show the budget for the wanted accuracy, or why there is none."""
+    """Show the budget for the target accuracy, or why there is none."""
     if found.needed is None:
         note(f"No budget: {found.needed_reason}.")
         return

@@ -45,13 +45,14 @@ def plan(
         list[float] | None, typer.Option("--epsilon", help="Epsilon to compare; repeat it.")
     ] = None,
     mean_total_variation: Annotated[
-        float | None, typer.Option(help="Wanted mean total variation of the asked tables.")
+        float | None, typer.Option(help="Target: mean total variation of the asked tables.")
     ] = None,
     mean_absolute_error: Annotated[
-        float | None, typer.Option(help="Wanted mean error of all answers, as a share of the rows.")
+        float | None,
+        typer.Option(help="Target: mean error of all answers, as a share of the rows."),
     ] = None,
     max_error: Annotated[
-        float | None, typer.Option(help="Wanted largest error, as a share of the rows.")
+        float | None, typer.Option(help="Target: largest error, as a share of the rows.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -112,7 +113,9 @@ def submit(
             note(f"Chosen by auto: {release.mechanism['name']}.")
         if wait:
             note(f"Release {release.id} is {release.state}.")
+            known = release.warnings
             release = release.wait(timeout=timeout)
+            show_warnings([each for each in release.warnings if each not in known])
     if as_json:
         show_json(release)
         return

@@ -16,6 +16,7 @@ from scrim.errors import ScrimError, UnusableInput
 from scrim.records import Dataset, Population
 
 NOT_VERIFIED = 5
+"""Exit code if files, a certificate or a ledger are not as released."""
 DEFAULT_URL = "http://127.0.0.1:8000"
 
 Named = TypeVar("Named", Population, Dataset)

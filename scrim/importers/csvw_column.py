@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from scrim.importers.csvw_dates import DATES, date_declaration
 from scrim.importers.declaration import (
     Booleans,
     Fields,
@@ -18,7 +19,7 @@ from scrim.importers.declaration import (
 )
 from scrim.spec.errors import SpecError
 
-_WHOLE = {
+_WHOLE_TYPES = {
     "integer",
     "long",
     "int",
@@ -35,10 +36,7 @@ _WHOLE = {
 }
 _REAL = {"decimal", "double", "float", "number"}
 _TIME = {
-    "date",
-    "dateTime",
-    "datetime",
-    "dateTimeStamp",
+    *DATES,
     "time",
     "duration",
     "dayTimeDuration",
@@ -46,8 +44,6 @@ _TIME = {
     "gDay",
     "gMonth",
     "gMonthDay",
-    "gYear",
-    "gYearMonth",
 }
 
 _LOWER = ("minimum", "minInclusive")
@@ -136,18 +132,26 @@ def convert_column(name: str, fields: Fields, booleans: Booleans) -> Fields | No
         )
     if fields.get("default"):
         raise SpecError(f"{what}: fill empty cells in the file, and drop default")
-    column = {"name": name, "nullable": _is_nullable(what, fields)}
+    column = {"name": name, "nullable": _is_nullable(what, fields), **_missing(what, fields)}
     labels = _labels(name, fields, datatype, booleans)
-    _check_null(what, fields, as_text=labels is not None)
+    if labels is not None and base == "boolean" and len(labels) == 2:
+        no, yes = _spelled_booleans(what, datatype, booleans)
+        return {**column, "type": "boolean", "true": [yes], "false": [no]}
     if labels is not None:
         return {**column, "type": "categorical", "values": labels}
-    if base in _WHOLE or base in _REAL:
-        kind = "integer" if base in _WHOLE else "real"
-        return {**column, "type": kind, **_range(what, fields, datatype, whole=base in _WHOLE)}
+    if base in _WHOLE_TYPES or base in _REAL:
+        kind = "integer" if base in _WHOLE_TYPES else "real"
+        return {
+            **column,
+            "type": kind,
+            **_range(what, fields, datatype, whole=base in _WHOLE_TYPES),
+        }
+    if base in DATES:
+        return {**column, **date_declaration(what, {**datatype, **fields}, base, datatype)}
     if base in _TIME:
         raise SpecError(
-            f"{what}: dates and times are not supported; store a number, such as days since a fixed "
-            "date, with minimum and maximum, or list the keys as keyValues"
+            f"{what}: only dates, months, years and times of a date are supported; store a number, such "
+            "as minutes, with minimum and maximum, or list the keys as keyValues"
         )
     raise SpecError(
         f"{what}: text needs a list of its values, which is never read from the data; add keyValues"
@@ -174,12 +178,14 @@ def _is_nullable(what: str, fields: Fields) -> bool:
     return read_flag(fields, "nullable", what=what, default=default)
 
 
-def _check_null(what: str, fields: Fields, *, as_text: bool) -> None:
-    """Refuse `null` values that differ from ours: empty cells, and non-numbers among numbers."""
+def _missing(what: str, fields: Fields) -> dict[str, list[str]]:
+    """The `null` values of the column; empty cells are missing anyway."""
     given = fields.get("null")
-    for text in [given] if isinstance(given, str | None) else read_list(given, f"{what}: null"):
-        if text and (as_text or not isinstance(text, str) or _CSVW_NUMBER.fullmatch(text)):
-            raise SpecError(f"{what}: leave missing cells empty in the file, and drop null")
+    texts = [given] if isinstance(given, str | None) else read_list(given, f"{what}: null")
+    if not all(isinstance(text, str | None) for text in texts):
+        raise SpecError(f"{what}: null must be text, or a list of texts")
+    found = list(dict.fromkeys(text for text in texts if text is not None))
+    return {"missing": found} if any(found) else {}
 
 
 def _labels(name: str, fields: Fields, datatype: Fields, booleans: Booleans) -> list[str] | None:
@@ -196,7 +202,7 @@ def _labels(name: str, fields: Fields, datatype: Fields, booleans: Booleans) -> 
         return _agreed(name, listed or {"datatype": [False, True]}, booleans)
     if listed:
         return _agreed(name, listed, booleans)
-    if datatype["base"] in _WHOLE | _REAL | _TIME:
+    if datatype["base"] in _WHOLE_TYPES | _REAL | _TIME:
         return None
     return _alternatives(datatype.get("format"))
 

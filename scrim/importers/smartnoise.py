@@ -4,6 +4,7 @@ SmartNoise: collection -> schema -> table -> options and columns, side by side. 
 options and, under `columns`, its columns, which may also list their categories.
 """
 
+from datetime import date
 from typing import Any
 
 from scrim.importers.declaration import (
@@ -152,13 +153,13 @@ def _column(name: str, fields: Fields, booleans: Booleans) -> Fields | None:
         return None
     if fields.get("missing_value") is not None:
         raise SpecError(f"{what}: fill missing cells in the file, and drop missing_value")
-    column = {"name": name, "nullable": _is_nullable(what, fields)}
+    column: dict[str, Any] = {"name": name, "nullable": _is_nullable(what, fields)}
     if fields.get("categories") is not None:
         labels = _checked_labels(name, fields, booleans)
         return {**column, "type": "categorical", "values": labels}
     match fields.get("type"):
         case "boolean":
-            return {**column, "type": "categorical", "values": list(booleans)}
+            return {**column, "type": "boolean", "true": [booleans[1]], "false": [booleans[0]]}
         case "int":
             return {**column, "type": "integer", **_bounds(what, fields)}
         case "float":
@@ -169,10 +170,7 @@ def _column(name: str, fields: Fields, booleans: Booleans) -> Fields | None:
                 "categories"
             )
         case "datetime":
-            raise SpecError(
-                f"{what}: dates are not supported; store a number, such as days since a fixed date, "
-                "with type int, lower and upper, or remove the column"
-            )
+            return {**column, "type": "datetime", **_moments(what, fields)}
     raise SpecError(f"{what}: type must be int, float, string, boolean, datetime or unknown")
 
 
@@ -190,6 +188,22 @@ def _bounds(what: str, fields: Fields) -> dict[str, Any]:
         )
     read = read_whole if fields["type"] == "int" else read_number
     return {field: read(fields[field], f"{what}: {field}") for field in ("lower", "upper")}
+
+
+def _moments(what: str, fields: Fields) -> dict[str, Any]:
+    """The bounds of a date: Lomas writes them as ISO 8601 text."""
+    found = {field: fields.get(field) for field in ("lower", "upper")}
+    # YAML reads an unquoted date as one.
+    texts = {
+        field: bound.isoformat() if isinstance(bound, date) else bound
+        for field, bound in found.items()
+    }
+    if not all(isinstance(bound, str) for bound in texts.values()):
+        raise SpecError(
+            f"{what}: dates need lower and upper in ISO 8601, such as 2020-01-31, which are never "
+            "read from the data; add them"
+        )
+    return texts
 
 
 def _checked_labels(name: str, fields: Fields, booleans: Booleans) -> list[str]:

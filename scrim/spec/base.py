@@ -28,6 +28,8 @@ class Discriminated:
     """Marks a union in which one field, such as `name` or `type`, determines the member."""
 
     field: str
+    advice: str = ""
+    """What to do instead, for the message."""
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -37,7 +39,7 @@ class Discriminated:
         union = cast(TaggedUnionSchema, handler(tagged))
         known = ", ".join(map(str, union["choices"]))
         union["custom_error_type"] = f"unknown_{self.field}"
-        union["custom_error_message"] = f'"{self.field}" must be one of: {known}'
+        union["custom_error_message"] = f'"{self.field}" must be one of: {known}{self.advice}'
         return union
 
 

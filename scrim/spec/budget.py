@@ -15,6 +15,7 @@ from scrim.spec.base import Spec
 
 UNITS_PER_RHO = 10**12
 MAX_RHO = 1000.0
+"""Largest budget, far above any that protects; in units it fits into 64 bits."""
 _LARGEST_UNITS = int(MAX_RHO) * UNITS_PER_RHO
 _ROUNDING = 1e-14
 """More than the relative error of a sum of a few floating-point logarithms and products."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _SHOWN_SETS = 6
+"""Largest number of sets of columns that a description lists."""
 
 
 def describe_item(item: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 _LONGEST_NAME = 200
+"""Longest name that a message quotes: that of a column (scrim/spec/base.py::Name)."""
 _TEXTS = {
     "bool_type": "must be true or false",
     "date_from_datetime_parsing": "must be a date",

@@ -8,6 +8,7 @@ from scrim.spec.base import Name, Spec
 from scrim.spec.budget import Budget, Delta
 
 MAX_ROWS_PER_UNIT = 1000
+"""Largest bound on the rows of a unit: noise grows in proportion to it."""
 
 
 class Protection(Spec):

@@ -8,6 +8,7 @@ from scrim.spec.base import Spec
 from scrim.spec.release import ReleaseRequest
 
 MOST_BUDGETS = 20
+"""Largest number of budgets to compare; each needs a plan of its own."""
 
 Share = Annotated[float, Field(gt=0, le=1)]
 
@@ -20,7 +21,7 @@ class ComparedBudget(Spec):
 
 
 class AccuracyTarget(Spec):
-    """The accuracy to reach: the largest wanted value of one or more expected errors."""
+    """The accuracy to reach: the largest accepted value of one or more expected errors."""
 
     mean_absolute_error: Share | None = None
     """Of all answers, as a share of the rows."""

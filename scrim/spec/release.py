@@ -12,8 +12,11 @@ from scrim.spec.two_level import LevelTable
 from scrim.spec.workload import Workload
 
 MAX_ROWS = 100_000_000
+"""Largest number of synthetic rows; it bounds the files of a release."""
 DEFAULT_ROWS = 10_000
+"""Number of synthetic rows if a release names none."""
 MAX_DRAWS = 20
+"""Largest number of further sets of rows; each takes about as long as the release."""
 
 
 ColumnNames = Annotated[

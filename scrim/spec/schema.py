@@ -5,30 +5,62 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from scrim.spec.base import Discriminated
 from scrim.spec.columns import (
+    BooleanColumn,
     CategoricalColumn,
+    CodeColumn,
+    DateColumn,
+    DatetimeColumn,
     Declared,
     IdentifierColumn,
     IntegerColumn,
+    LabelledColumn,
+    Missing,
+    OrdinalColumn,
     RealColumn,
 )
+from scrim.spec.columns.missing import without
 
 MAX_COLUMNS = 1000
+"""Largest number of columns of a schema; plans of pairs grow with its square."""
 MAX_SCHEMA_CODES = 500_000
 """Largest total number of bins and values of all columns."""
 
-Column = Annotated[
-    CategoricalColumn | IntegerColumn | RealColumn | IdentifierColumn, Discriminated("type")
-]
-"""One declared column."""
+Labelled = CategoricalColumn | BooleanColumn | CodeColumn
+"""A column of categories."""
 
-Attribute = CategoricalColumn | IntegerColumn | RealColumn
+Numeric = IntegerColumn | RealColumn | OrdinalColumn | DateColumn | DatetimeColumn
+"""A column of numbers, or of values that stand for numbers."""
+
+Attribute = (
+    CategoricalColumn
+    | OrdinalColumn
+    | BooleanColumn
+    | IntegerColumn
+    | RealColumn
+    | DateColumn
+    | DatetimeColumn
+    | CodeColumn
+)
 """A column that carries information and is released."""
 
+ADVICE = (
+    ". Free text cannot be released: leave the column out, or derive categories, codes or numbers "
+    "from it"
+)
+
+Column = Annotated[Attribute | IdentifierColumn, Discriminated("type", ADVICE)]
+"""One declared column."""
+
 Columns = Annotated[list[Column], Field(min_length=1, max_length=MAX_COLUMNS)]
+
+
+def is_discrete(column: Attribute) -> bool:
+    """Whether the column has codes: it is made of categories, or has bins."""
+    return isinstance(column, LabelledColumn) or column.bins is not None
 
 
 def identifiers(columns: Iterable[Column]) -> list[str]:
@@ -47,8 +79,7 @@ def refuse_many_codes(columns: Iterable[Column]) -> None:
     codes = sum(
         column.size
         for column in columns
-        if isinstance(column, CategoricalColumn)
-        or (not isinstance(column, IdentifierColumn) and column.bins is not None)
+        if not isinstance(column, IdentifierColumn) and is_discrete(column)
     )
     if codes > MAX_SCHEMA_CODES:
         raise ValueError(
@@ -57,15 +88,62 @@ def refuse_many_codes(columns: Iterable[Column]) -> None:
         )
 
 
+def with_missing(columns: list[Column], missing: Missing | None) -> list[Column]:
+    """The columns with spellings of missing values that are declared for all of them.
+
+    A column's own declaration replaces them, and a declared value stays a value.
+    """
+    if missing is None:
+        return columns
+    return [
+        column
+        if isinstance(column, IdentifierColumn) or column.missing is not None
+        else _with_missing(column, missing)
+        for column in columns
+    ]
+
+
+def _with_missing(column: Attribute, missing: Missing) -> Attribute:
+    values = [text for text in missing if _is_label(column, text)]
+    declared = column.model_copy(update={"missing": without(missing, values)})
+    declared.refuse_faults()
+    return declared
+
+
+def _is_label(column: Attribute, text: str) -> bool:
+    return isinstance(column, LabelledColumn | OrdinalColumn) and column.is_value(text)
+
+
+def refuse_taken_names(columns: Iterable[Column]) -> None:
+    """Refuse a column with the name that another column's kinds of missing values have in Parquet."""
+    names = {column.name for column in columns}
+    for column in columns:
+        if isinstance(column, IdentifierColumn) or len(column.kinds) < 2:
+            continue
+        if (taken := column.name_of_kinds) in names:
+            raise ValueError(
+                f"the kinds of missing values of column {column.name!r} are released as {taken!r}; "
+                "rename the column of that name"
+            )
+
+
 class Schema(Declared):
     """The declared columns of a table, in the order in which they are released."""
 
+    missing: Annotated[Missing | None, Field(exclude_if=lambda value: value is None)] = None
+    """Cells that mean missing in all columns that do not declare their own."""
     columns: Columns
     """The columns. Columns of the uploaded file that are not declared are ignored."""
+
+    @field_validator("columns", mode="after")
+    @classmethod
+    def _with_missing(cls, columns: list[Column], info: ValidationInfo) -> list[Column]:
+        return with_missing(columns, info.data.get("missing"))
 
     def refuse_faults(self) -> None:
         """Require distinct names, at least one released column, and a limited number of codes."""
         refuse_repeated_names(self.columns)
+        refuse_taken_names(self.columns)
         if not self.attributes:
             raise ValueError("declare at least one column that is not an identifier")
         refuse_many_codes(self.columns)
@@ -113,11 +191,7 @@ class Schema(Declared):
     @cached_property
     def sizes(self) -> dict[str, int]:
         """The number of codes of each column that is categorical or has bins."""
-        return {
-            column.name: column.size
-            for column in self.attributes
-            if isinstance(column, CategoricalColumn) or column.bins is not None
-        }
+        return {column.name: column.size for column in self.attributes if is_discrete(column)}
 
     @property
     def names(self) -> list[str]:

@@ -6,12 +6,12 @@ columns of its group and its own, and the group's key, which identifies the rows
 
 from collections.abc import Collection
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
 
 from scrim.spec.base import Name, Spec
-from scrim.spec.columns import Declared, IdentifierColumn
+from scrim.spec.columns import Declared, IdentifierColumn, Missing
 from scrim.spec.population import PartialProtection, Protection
 from scrim.spec.schema import (
     MAX_COLUMNS,
@@ -21,9 +21,12 @@ from scrim.spec.schema import (
     identifiers,
     refuse_many_codes,
     refuse_repeated_names,
+    refuse_taken_names,
+    with_missing,
 )
 
 MAX_GROUP_SIZE = 1000
+"""Largest bound on the size of a group: models have a place for each individual."""
 
 LevelTable = Literal["groups", "individuals"]
 """One of the two tables."""
@@ -50,15 +53,26 @@ class IndividualTable(Spec):
     meaning, because no query depends on it."""
 
 
+AnyTable = TypeVar("AnyTable", GroupTable, IndividualTable)
+
+
 class TwoLevelSchema(Declared):
     """Groups of individuals, linked by a key."""
 
+    missing: Annotated[Missing | None, Field(exclude_if=lambda value: value is None)] = None
+    """Cells that mean missing in all columns that do not declare their own."""
     groups: GroupTable
     """One row per group."""
     individuals: IndividualTable
     """One row per individual."""
     max_group_size: Annotated[int, Field(ge=1, le=MAX_GROUP_SIZE)]
     """Largest number of individuals kept in a group; larger groups are truncated, never dropped."""
+
+    @field_validator("groups", "individuals", mode="after")
+    @classmethod
+    def _with_missing(cls, table: AnyTable, info: ValidationInfo) -> AnyTable:
+        columns = with_missing(table.columns, info.data.get("missing"))
+        return table.model_copy(update={"columns": columns})
 
     def refuse_faults(self) -> None:
         """Require distinct names, at least one released column, and a limited number of codes."""
@@ -71,6 +85,7 @@ class TwoLevelSchema(Declared):
         # A linked row has the columns of both tables.
         together = [_identifier(groups.key), *described]
         refuse_repeated_names(together)
+        refuse_taken_names(together)
         if len(together) > MAX_COLUMNS:
             raise ValueError(
                 f"both tables together have {len(together):,} columns, but at most {MAX_COLUMNS:,} are "

@@ -1,6 +1,7 @@
 """Pages about datasets: declaring a table, uploading it, and destroying it."""
 
 from typing import Any, Literal
+from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
@@ -9,14 +10,23 @@ from pydantic import TypeAdapter
 from service.bodies import UNLIMITED, allow_body
 from service.console import schema_form
 from service.console.access import Curator, CurrentSession, ForeignForm, Posted
-from service.console.forms import Form, given, repeat_key, validated
+from service.console.dataset_editor import (
+    EDITING,
+    again,
+    as_draft,
+    body_of,
+    copied,
+    edited,
+    editor,
+    populations_of,
+)
+from service.console.forms import Form, repeat_key, validated
 from service.console.multipart import FileForm
 from service.console.pages import page
 from service.console.route import ConsoleRoute, explained
 from service.data.context import Context
-from service.data.errors import Invalid, ProblemDocument, UnsupportedMediaType
+from service.data.errors import Invalid, UnsupportedMediaType
 from service.data.media_types import CSV, GZIP, PARQUET
-from service.data.pagination import LARGEST_LIMIT, Paging
 from service.datasets import endpoints as api
 from service.datasets import uploads
 from service.datasets.endpoints import DatasetId
@@ -34,13 +44,12 @@ _MEDIA_TYPES = {
     ".csv.gz": GZIP,
     ".parquet": PARQUET,
 }
-_EDITING = ("add", "remove", "to_json", "to_rows", "update")
 
 
 @router.get("")
 def show_all(request: Request, caller: Curator, context: Services, paging: Pages) -> Response:
     """All datasets."""
-    names = {each.id: each.name for each in _populations(caller, context)}
+    names = {each.id: each.name for each in populations_of(caller, context)}
     datasets = api.list_datasets(caller, context, paging)
     return page(request, "datasets.html", datasets=datasets, populations=names)
 
@@ -52,27 +61,39 @@ def ask(
     context: Services,
     population: str = "",
     levels: Literal["one", "two"] = "one",
+    source: str = "",
+    retry: UUID | None = None,
 ) -> Response:
-    """The form for a new dataset of one table or two."""
+    """The form for a new dataset of one table or two.
+
+    `source` names a schema to begin with. `retry` names a dataset to declare again, such as a rejected one.
+    """
     form = Form([("population_id", population), ("visibility", "private"), ("levels", levels)])
-    return _editor(request, caller, context, form, schema_form.draft_of(form))
+    draft, mode, text = schema_form.draft_of(form), "rows", ""
+    if retry is not None:
+        before = api.show(retry, caller, context)
+        form = again(before)
+        draft, mode, text = as_draft(before.declared_schema)
+    elif source:
+        draft, mode, text = as_draft(copied(source, caller, context))
+    return editor(request, caller, context, form, draft, mode=mode, schema_json=text)
 
 
 @router.post("/new")
 def create(request: Request, caller: Curator, form: Posted, context: Services) -> Response:
     """Change the form, or declare the dataset."""
     action = form.text("action")
-    if action.partition(":")[0] in _EDITING:
-        return _edited(request, caller, context, form, action)
+    if action.partition(":")[0] in EDITING:
+        return edited(request, caller, context, form, action)
     try:
-        body = validated(_DATASET, _body(form))
+        body = validated(_DATASET, body_of(form))
         made = api.create(body, caller, context, request, Response(), repeat_key(form))
     except Exception as error:
         problem = explained(request, error)
         if form.text("mode") != "json":
             problem = schema_form.with_labels(problem)
         draft = schema_form.draft_of(form)
-        return _editor(request, caller, context, form, draft, problem=problem)
+        return editor(request, caller, context, form, draft, problem=problem)
     return RedirectResponse(f"/console/datasets/{made.id}", status_code=303)
 
 
@@ -139,74 +160,8 @@ def _shown(request: Request, dataset_id: DatasetId, caller: Caller, context: Con
         tables=schema_form.tables_in(dataset.declared_schema),
         schema_text=schema_form.written(dataset.declared_schema),
         most_bytes=context.settings.max_upload_bytes,
+        repeat_key=repeat_key(),
     )
-
-
-def _edited(
-    request: Request, caller: Caller, context: Context, form: Form, action: str
-) -> Response:
-    """Return the form after one of its own buttons was pressed."""
-    draft, mode, text = schema_form.draft_of(form), form.text("mode"), form.text("schema_json")
-    problem = None
-    if action == "to_json":
-        mode = "json"
-        text = schema_form.written(schema_form.schema_of(form))
-    elif action == "to_rows":
-        try:
-            found = schema_form.draft_from(schema_form.schema_of(form))
-            if found is None:
-                raise Invalid("this schema cannot be shown as rows; edit it as JSON")
-            draft, mode = found, "rows"
-        except Invalid as error:
-            problem = explained(request, error)
-    else:
-        draft = schema_form.changed(draft, action)
-    return _editor(
-        request, caller, context, form, draft, problem=problem, mode=mode, schema_json=text
-    )
-
-
-def _editor(
-    request: Request,
-    caller: Caller,
-    context: Context,
-    form: Form,
-    draft: schema_form.Draft,
-    *,
-    problem: ProblemDocument | None = None,
-    mode: str | None = None,
-    schema_json: str | None = None,
-) -> Response:
-    return page(
-        request,
-        "dataset_new.html",
-        status=200 if problem is None else problem.status,
-        problem=problem,
-        form=form,
-        draft=draft,
-        mode=form.text("mode", "rows") if mode is None else mode,
-        schema_json=form.text("schema_json") if schema_json is None else schema_json,
-        populations=_populations(caller, context),
-        repeat_key=repeat_key(form, problem),
-        types=schema_form.TYPES,
-        bins=schema_form.BINS,
-        places=draft.places(),
-    )
-
-
-def _populations(caller: Caller, context: Context) -> list[Any]:
-    return populations.list_populations(caller, context, Paging(limit=LARGEST_LIMIT)).items
-
-
-def _body(form: Form) -> dict[str, Any]:
-    """Return the submitted form as the body that the API expects."""
-    body = given(name=form.text("name"), visibility=form.text("visibility"))
-    if form.text("visibility") == "public":
-        body |= given(provenance=form.text("provenance"))
-        body["disjoint_from_population"] = form.has("disjoint")
-    else:
-        body |= given(population_id=form.text("population_id"))
-    return {**body, "schema": schema_form.schema_of(form)}
 
 
 def _media_type_of(filename: str) -> str:

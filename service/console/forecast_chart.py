@@ -8,7 +8,8 @@ from scrim.spec.budget import UNITS_PER_RHO, epsilon_of_units
 from service.populations.schemas import PopulationView
 from service.releases.preview_schemas import ExpectedView, PreviewView
 
-WIDTH, HEIGHT = 320, 150
+VIEW_WIDTH, VIEW_HEIGHT = 320, 150
+"""Size of the view box."""
 LEFT, RIGHT, TOP, BOTTOM = 44, 8, 8, 26
 """Margins of the plot: labels of errors on the left, labels of epsilon below."""
 
@@ -34,7 +35,7 @@ class Chart:
     """The corners of the range in which similar releases fell."""
     asked: Mark
     left: float | None
-    """Where the remaining budget ends; None if that is outside the chart."""
+    """Where the remaining budget ends, at the earliest where the chart begins; None if beyond its end."""
     left_label: str
     epsilons: list[Mark]
     errors: list[Mark]
@@ -53,9 +54,12 @@ def chart_of(preview: PreviewView, population: PopulationView) -> Chart | None:
     ordered = sorted(points)
     found = [_ends(points[epsilon], field) for epsilon in ordered]
     place = _Axes(
-        _Axis(ordered[0], ordered[-1], LEFT, WIDTH - RIGHT),
+        _Axis(ordered[0], ordered[-1], LEFT, VIEW_WIDTH - RIGHT),
         _Axis(
-            min(low for low, _, _ in found), max(high for _, _, high in found), HEIGHT - BOTTOM, TOP
+            min(low for low, _, _ in found),
+            max(high for _, _, high in found),
+            VIEW_HEIGHT - BOTTOM,
+            TOP,
         ),
     )
     lower = [place.at(e, low) for e, (low, _, _) in zip(ordered, found, strict=True)]
@@ -67,9 +71,9 @@ def chart_of(preview: PreviewView, population: PopulationView) -> Chart | None:
         line=_path(middle),
         band=_path([*upper, *reversed(lower)]),
         asked=Mark(x, y, f"{_ends(preview.expected, field)[1]:.2g}"),
-        left=place.x.at(left) if ordered[0] <= left <= ordered[-1] else None,
+        left=place.x.at(max(left, ordered[0])) if left <= ordered[-1] else None,
         left_label=f"{left:.2g}",
-        epsilons=[Mark(place.x.at(e), HEIGHT - BOTTOM, f"{e:g}") for e in place.x.decades()],
+        epsilons=[Mark(place.x.at(e), VIEW_HEIGHT - BOTTOM, f"{e:g}") for e in place.x.decades()],
         errors=[Mark(LEFT, place.y.at(e), f"{e:g}") for e in place.y.decades()],
     )
 

@@ -10,8 +10,10 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from service.data.errors import Invalid
 
 _LONGEST_FIELD = 1000
+"""Longest value of a field before the file."""
 _MOST_FIELDS = 20
-_START, _DATA, _END = "start", "data", "end"
+"""Largest number of fields before the file."""
+_FIELD_START, _FIELD_DATA, _FIELD_END = "start", "data", "end"
 
 
 class FileForm:
@@ -30,11 +32,13 @@ class FileForm:
                 "on_header_field": lambda data, start, stop: self._add_header(0, data[start:stop]),
                 "on_header_value": lambda data, start, stop: self._add_header(1, data[start:stop]),
                 "on_header_end": self._end_header,
-                "on_headers_finished": lambda: self._events.append((_START, self._disposition)),
-                "on_part_data": lambda data, start, stop: self._events.append(
-                    (_DATA, data[start:stop])
+                "on_headers_finished": lambda: self._events.append(
+                    (_FIELD_START, self._disposition)
                 ),
-                "on_part_end": lambda: self._events.append((_END, b"")),
+                "on_part_data": lambda data, start, stop: self._events.append(
+                    (_FIELD_DATA, data[start:stop])
+                ),
+                "on_part_end": lambda: self._events.append((_FIELD_END, b"")),
             },
         )
 
@@ -42,13 +46,13 @@ class FileForm:
         """Read the fields, up to the beginning of the file."""
         name, value = "", b""
         async for kind, data in self._read():
-            if kind == _START:
+            if kind == _FIELD_START:
                 name, filename = _names_in(data)
                 value = b""
                 if filename is not None:
                     self.filename = filename
                     return
-            elif kind == _DATA:
+            elif kind == _FIELD_DATA:
                 value += data
                 if len(value) > _LONGEST_FIELD:
                     raise Invalid("a field of the form is too long")
@@ -61,7 +65,7 @@ class FileForm:
     async def content(self) -> AsyncIterator[bytes]:
         """Yield the file in pieces; Invalid if the upload is interrupted."""
         async for kind, data in self._read():
-            if kind == _END:
+            if kind == _FIELD_END:
                 return
             yield data
         raise Invalid("the upload was interrupted; try again")

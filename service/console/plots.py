@@ -20,6 +20,7 @@ ANSWERS = "answers.csv"
 LARGEST_READ = 2_000_000
 """Maximum bytes read from a file of answers."""
 MOST_BARS = 24
+"""Largest number of bars of a plot."""
 
 
 @dataclass(frozen=True)

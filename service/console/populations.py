@@ -21,6 +21,7 @@ from service.populations import endpoints as api
 router = APIRouter(prefix="/console/populations", route_class=ConsoleRoute)
 
 LEDGER_LINES = 25
+"""Entries of the ledger on one page."""
 _POPULATION: TypeAdapter[PopulationSpec] = TypeAdapter(PopulationSpec)
 
 

@@ -19,6 +19,7 @@ FORMATS = ("csv", "parquet")
 CHART_EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 """Epsilons of the chart in the preview."""
 MOST_ITEMS = 100
+"""As in the contract (scrim/spec/workload/__init__.py::MAX_ITEMS)."""
 _DEFAULTS = (
     ("w0.type", "marginals"),
     ("w0.k", "2"),
@@ -117,7 +118,7 @@ def body_of(form: Form) -> dict[str, Any]:
 
 
 def preview_of(form: Form) -> dict[str, Any]:
-    """The body of the preview: the release, budgets for the chart, and the wanted accuracy."""
+    """The body of the preview: the release, budgets for the chart, and the target accuracy."""
     wanted = given(mean_total_variation=number(form.text("wanted")))
     body = {**body_of(form), "budgets": [{"epsilon": epsilon} for epsilon in CHART_EPSILONS]}
     return {**body, "target": wanted} if wanted else body

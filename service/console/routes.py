@@ -11,6 +11,7 @@ from service.console import (
     reference,
     release_form,
     releases,
+    schemas,
     sign_in,
 )
 from service.console.access import AnyVisitor
@@ -65,6 +66,7 @@ PARTS = (
     sign_in.router,
     populations.router,
     datasets.router,
+    schemas.router,
     releases.router,
     keys.router,
     # Last, because it matches every path.

@@ -1,44 +1,31 @@
-"""A schema as rows of a form, one for each column, and back."""
+"""A schema as a form: a grid with a row for each column, or JSON, and back."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from service.console.forms import Form, given, number, parsed_json, place_of
+from service.console.forms import Form, given, load_json, number, parsed_json, place_of
+from service.console.schema_rows import (
+    TABLES,
+    TYPES,
+    ColumnRow,
+    column_of,
+    missing_of,
+    row_from,
+    row_of,
+    shown_missing,
+    shown_text,
+)
 from service.data.errors import ProblemDocument
 
-TYPES = ("categorical", "integer", "real", "identifier")
-TABLES = ("groups", "individuals")
-BINS = ("none", "width", "count", "edges")
 FIRST_ROWS = 3
+"""Empty rows of a new form."""
 MOST_ROWS = 500
 """A form with more rows is too slow to use; a schema in JSON may be longer."""
 _LABELS = {'"lower"': '"from"', '"upper"': '"to"'}
 """Fields of the API that have another name in the form's rows."""
-
-
-@dataclass(frozen=True)
-class ColumnRow:
-    """A column as submitted: every value is text."""
-
-    name: str = ""
-    table: str = "groups"
-    """The table it belongs to, if there are two tables."""
-    type: str = "categorical"
-    values: str = ""
-    other: str = ""
-    lower: str = ""
-    upper: str = ""
-    bins: str = "none"
-    bins_value: str = ""
-    decimals: str = ""
-    nullable: bool = True
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the row is blank."""
-        return not (self.name or self.values or self.lower or self.upper)
+_SHOWN_FIELDS = {"columns", "groups", "individuals", "max_group_size", "missing"}
 
 
 @dataclass(frozen=True)
@@ -57,6 +44,10 @@ class Draft:
 
     rows: Sequence[ColumnRow] = (ColumnRow(),) * FIRST_ROWS
     linking: Linking | None = None
+    missing: str = ""
+    """Spellings of missing values of all columns."""
+    rest: str = ""
+    """Fields of the schema that the form does not show, as JSON."""
 
     def places(self) -> list[str | None]:
         """The path of each row in the API's models; empty rows are not part of the schema."""
@@ -76,8 +67,8 @@ def draft_of(form: Form) -> Draft:
     if form.text("levels") == "two":
         linking = Linking(*(form.text(each.name) for each in fields(Linking)))
     numbers = form.numbered("c")[:MOST_ROWS]
-    rows = [_row(form, f"c{number}.") for number in numbers]
-    return Draft(rows or Draft().rows, linking)
+    rows = [row_of(form, f"c{number}.") for number in numbers]
+    return Draft(rows or Draft().rows, linking, form.text("missing"), form.text("schema_rest"))
 
 
 def changed(draft: Draft, action: str) -> Draft:
@@ -104,14 +95,15 @@ def schema_of(form: Form) -> dict[str, Any]:
 
 def declared(draft: Draft) -> dict[str, Any]:
     """Convert a draft to the schema that the API expects."""
+    shared = _rest_of(draft) | given(missing=missing_of(draft.missing))
     if draft.linking is None:
-        return {"columns": [column_of(row) for row in draft.rows if not row.is_empty]}
+        return shared | {"columns": [column_of(row) for row in draft.rows if not row.is_empty]}
     groups, individuals = (
         [column_of(row) for row in draft.rows if not row.is_empty and row.table == table]
         for table in TABLES
     )
     link = draft.linking
-    return {
+    return shared | {
         "groups": {**given(key=link.group_key), "columns": groups},
         "individuals": {
             **given(group_key=link.individual_key, order=link.order),
@@ -119,21 +111,6 @@ def declared(draft: Draft) -> dict[str, Any]:
         },
         **given(max_group_size=link.max_group_size and number(link.max_group_size)),
     }
-
-
-def column_of(row: ColumnRow) -> dict[str, Any]:
-    """Convert a row to the column that the API expects."""
-    column: dict[str, Any] = {"name": row.name, "type": row.type}
-    if row.type == "categorical":
-        column["values"] = [line.strip() for line in row.values.splitlines() if line.strip()]
-        column |= given(other=row.other)
-    elif row.type != "identifier":
-        column |= given(lower=number(row.lower), upper=number(row.upper), bins=_bins_of(row))
-        if row.type == "real":
-            column |= given(decimals=number(row.decimals))
-    if row.type != "identifier":
-        column["nullable"] = row.nullable
-    return column
 
 
 def with_labels(problem: ProblemDocument) -> ProblemDocument:
@@ -152,9 +129,14 @@ def with_labels(problem: ProblemDocument) -> ProblemDocument:
 
 def draft_from(schema: Mapping[str, Any]) -> Draft | None:
     """A schema as rows; None if rows cannot hold it."""
+    missing = shown_missing(schema.get("missing"))
+    hidden = {name: value for name, value in schema.items() if name not in _SHOWN_FIELDS}
+    if "missing" in schema and missing_of(missing) != schema["missing"]:
+        hidden["missing"] = schema["missing"]
+    rest = json.dumps(hidden, ensure_ascii=False) if hidden else ""
     if "columns" in schema:
         rows = _rows_from(schema["columns"], TABLES[0])
-        return None if rows is None else Draft(rows or Draft().rows)
+        return None if rows is None else Draft(rows or Draft().rows, None, missing, rest)
     tables = [schema.get(table) for table in TABLES]
     groups, individuals = (table if isinstance(table, dict) else {} for table in tables)
     of_groups = _rows_from(groups.get("columns"), "groups")
@@ -162,12 +144,12 @@ def draft_from(schema: Mapping[str, Any]) -> Draft | None:
     if of_groups is None or of_individuals is None:
         return None
     linking = Linking(
-        group_key=_text(groups.get("key")),
-        individual_key=_text(individuals.get("group_key")),
-        order=_text(individuals.get("order")),
-        max_group_size=_text(schema.get("max_group_size")),
+        group_key=shown_text(groups.get("key")),
+        individual_key=shown_text(individuals.get("group_key")),
+        order=shown_text(individuals.get("order")),
+        max_group_size=shown_text(schema.get("max_group_size")),
     )
-    return Draft([*of_groups, *of_individuals] or Draft().rows, linking)
+    return Draft([*of_groups, *of_individuals] or Draft().rows, linking, missing, rest)
 
 
 def written(schema: Mapping[str, Any]) -> str:
@@ -185,61 +167,17 @@ def tables_in(schema: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]
     return [(name.capitalize(), schema[name]["columns"]) for name in TABLES]
 
 
+def _rest_of(draft: Draft) -> dict[str, Any]:
+    try:
+        content = load_json(draft.rest) if draft.rest else {}
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
 def _rows_from(columns: object, table: str) -> list[ColumnRow] | None:
     if not isinstance(columns, list) or len(columns) > MOST_ROWS:
         return None
     if not all(isinstance(each, dict) and each.get("type") in TYPES for each in columns):
         return None
-    return [_row_from(column, table) for column in columns]
-
-
-def _row(form: Form, prefix: str) -> ColumnRow:
-    def text(name: str, default: str = "") -> str:
-        return form.text(prefix + name, default)
-
-    kind, bins = text("type"), text("bins", "none")
-    return ColumnRow(
-        name=text("name"),
-        table=text("table") if text("table") in TABLES else TABLES[0],
-        type=kind if kind in TYPES else "categorical",
-        values=text("values"),
-        other=text("other"),
-        lower=text("lower"),
-        upper=text("upper"),
-        bins=bins if bins in BINS else "none",
-        bins_value=text("bins_value"),
-        decimals=text("decimals"),
-        nullable=form.has(prefix + "nullable"),
-    )
-
-
-def _bins_of(row: ColumnRow) -> dict[str, Any] | None:
-    if row.bins == "none":
-        return None
-    if row.bins == "edges":
-        edges = row.bins_value.replace(",", " ").split()
-        return {"edges": [number(edge) for edge in edges]}
-    return {row.bins: number(row.bins_value)}
-
-
-def _row_from(column: Mapping[str, Any], table: str) -> ColumnRow:
-    bins = column.get("bins")
-    kind, value = next(iter(bins.items())) if isinstance(bins, dict) and bins else ("none", "")
-    values = column.get("values", [])
-    return ColumnRow(
-        name=str(column.get("name", "")),
-        table=table,
-        type=column["type"],
-        values="\n".join(map(str, values)) if isinstance(values, list) else "",
-        other=str(column.get("other", "")),
-        lower=_text(column.get("lower")),
-        upper=_text(column.get("upper")),
-        bins=kind if kind in BINS else "none",
-        bins_value=" ".join(map(_text, value)) if isinstance(value, list) else _text(value),
-        decimals=_text(column.get("decimals")),
-        nullable=column.get("nullable", True) is not False,
-    )
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+    return [row_from(column, table) for column in columns]

@@ -27,6 +27,7 @@ SECONDS = 8 * 60 * 60
 
 _NONCE_BYTES = 12
 _KEY_BYTES = 32
+"""AES-256-GCM: the sizes of its nonce and its key."""
 _PURPOSE = b"scrim-console-session-1"
 
 

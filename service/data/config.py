@@ -11,6 +11,7 @@ from pydantic_core import Url
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 KEY_BYTES = 32
+"""AES-256 and Ed25519 both take 256 bits."""
 MEBIBYTE = 2**20
 
 

@@ -19,6 +19,7 @@ from obstore.exceptions import PreconditionError
 from service.data.storage import ObjectVersion, Storage, StoredContent
 
 MOST_REMEMBERED = 10_000
+"""Largest number of objects whose version is remembered."""
 
 Pieces = TypeVar("Pieces")
 

@@ -23,6 +23,7 @@ from service.data.task_queue import TaskQueue
 from service.data.work import UnitOfWork, unit_of_work
 
 _BROKER_SECONDS = 2.0
+"""Longest wait for the broker, on which every request depends for its rate limit."""
 
 
 @dataclass(frozen=True)

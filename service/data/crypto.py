@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 KEY_BYTES = 32
 CHUNK_BYTES = 2**18
+"""Plain bytes of a chunk: decrypting a stream needs no more memory than a few of them."""
 
 _FORMAT = b"scrimenc"
 _SALT_BYTES = 32

@@ -31,6 +31,7 @@ redis.call('EXPIRE', KEYS[1], math.ceil(burst / rate) + 1)
 return {taken, string.format('%.6f', wait)}
 """
 _KEYS_REMEMBERED = 10_000
+"""Largest number of keys whose local tokens are remembered."""
 _LEAVE = "scrim.leave"
 
 

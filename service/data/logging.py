@@ -41,6 +41,7 @@ ALLOWED_FIELDS = frozenset(
     }
 )
 LONGEST_VALUE = 200
+"""Longest value of a field."""
 
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # The folder that holds our packages: a checkout, or the site-packages of an environment.

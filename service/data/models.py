@@ -89,6 +89,19 @@ class PopulationRow(Row):
         )
 
 
+class SavedSchemaRow(Row):
+    """One version of a schema that is saved under a name. It never changes."""
+
+    __tablename__ = "saved_schema"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    version: Mapped[int]
+    declared_schema: Mapped[dict[str, Any]] = mapped_column("schema")
+    created_by: Mapped[UUID] = mapped_column(ForeignKey("api_key.id"))
+    created_at: Mapped[datetime] = _created()
+
+
 class DatasetRow(Row):
     """A declared table, or two linked ones, and the key that its rows are encrypted with."""
 
@@ -101,6 +114,7 @@ class DatasetRow(Row):
     provenance: Mapped[str | None]
     disjoint_from_population: Mapped[bool | None]
     declared_schema: Mapped[dict[str, Any]] = mapped_column("schema")
+    schema_id: Mapped[UUID | None] = mapped_column(ForeignKey("saved_schema.id"))
     state: Mapped[str] = mapped_column(default="awaiting_content")
     reason: Mapped[str | None]
     content_hash: Mapped[bytes | None]

@@ -17,6 +17,7 @@ from service.data.views import View
 
 DEFAULT_LIMIT = 50
 LARGEST_LIMIT = 200
+"""Items of a page: by default, and at most."""
 
 Item = TypeVar("Item")
 Statement = TypeVar("Statement", bound=Select[Any])

@@ -25,6 +25,7 @@ PROBES = "probes"
 # Parts in flight at once, 5 MiB each: more would only take more memory.
 _PARTS_AT_ONCE = 2
 _PIECE_BYTES = 2**20
+"""Size of the pieces in which objects are read and written."""
 # Temporary files of objects that are being written to a folder; listings leave them out.
 _UNFINISHED = re.compile(r".+#\d+")
 

@@ -34,8 +34,10 @@ SAMPLE: Final = "model.sample"
 QUEUE_OF: Final = {RUN: JOBS, INGEST: UPLOADS, ANSWER: FAST, SAMPLE: FAST}
 
 _CONNECT_SECONDS = 2.0
+"""Longest wait for a connection to the broker, in seconds."""
 _FIRST_LOOK_SECONDS = 0.01
 _LONGEST_PAUSE_SECONDS = 0.2
+"""An answer is looked for after the first pause, which doubles up to the longest."""
 # Where Celery's Redis backend leaves the answer of a task.
 _ANSWERS = "celery-task-meta-"
 

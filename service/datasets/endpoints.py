@@ -1,6 +1,6 @@
 """/v1/datasets"""
 
-from typing import Annotated, cast
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
@@ -17,18 +17,9 @@ from service.datasets.schemas import DatasetSummary, DatasetView, NewDataset
 from service.dependencies import OptionalKey, Pages, Services, attempt
 from service.keys.access import Curator
 from service.problems import documented
-from service.route import ApiRoute
+from service.route import SchemaRoute
 
-
-class DatasetRoute(ApiRoute):
-    """A route that reads schemas, which may list many categories."""
-
-    def most_bytes(self, request: Request) -> int:
-        """The operator's limit."""
-        return cast(Context, request.app.state.context).settings.max_body_bytes
-
-
-router = APIRouter(prefix="/v1/datasets", route_class=DatasetRoute, tags=["datasets"])
+router = APIRouter(prefix="/v1/datasets", route_class=SchemaRoute, tags=["datasets"])
 
 DatasetId = Annotated[UUID, Path(description="The dataset's id.")]
 

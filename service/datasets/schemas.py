@@ -1,32 +1,35 @@
 """Bodies and answers about datasets. No response reveals anything about the rows."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from scrim.spec.base import Discriminated, Name, Spec
 from scrim.spec.two_level import DeclaredSchema
 from service.data.declared import TableName
 from service.data.views import View
+from service.schemas.schemas import SCHEMA_EXAMPLE
 
 State = Literal["awaiting_content", "ingesting", "ready", "rejected", "deleted"]
-
-
-_EXAMPLE = {
-    "columns": [
-        {"name": "sex", "type": "categorical", "values": ["F", "M"]},
-        {"name": "age", "type": "integer", "lower": 0, "upper": 99, "bins": {"width": 10}},
-    ]
-}
 
 
 class _NewDataset(Spec):
     name: Name
     """What the curator calls it."""
-    declared_schema: Annotated[DeclaredSchema, Field(alias="schema", examples=[_EXAMPLE])]
+    declared_schema: Annotated[
+        DeclaredSchema | None, Field(alias="schema", examples=[SCHEMA_EXAMPLE])
+    ] = None
     """The columns, declared and never inferred; or groups and individuals, for two-level data."""
+    schema_id: Annotated[UUID | None, Field(strict=False)] = None
+    """A saved schema, instead of `schema`."""
+
+    @model_validator(mode="after")
+    def _has_one_schema(self) -> Self:
+        if (self.declared_schema is None) == (self.schema_id is None):
+            raise ValueError('give exactly one of "schema" and "schema_id"')
+        return self
 
 
 class NewPrivateDataset(_NewDataset):
@@ -79,7 +82,9 @@ class DatasetSummary(View):
 class DatasetView(DatasetSummary):
     """A dataset with its declared schema."""
 
-    declared_schema: Annotated[dict[str, Any], Field(alias="schema", examples=[_EXAMPLE])]
+    declared_schema: Annotated[dict[str, Any], Field(alias="schema", examples=[SCHEMA_EXAMPLE])]
     """The schema, as it was declared."""
+    schema_id: UUID | None
+    """The saved schema that it was declared with; null if it was declared with a schema of its own."""
     missing_tables: list[TableName]
     """The tables that must still be uploaded."""

@@ -1,7 +1,5 @@
 """Declaring, showing and deleting datasets."""
 
-import json
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -10,9 +8,9 @@ from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import TwoLevelSchema
-from service.data import datasets, populations
+from service.data import datasets, populations, schemas
 from service.data.crypto import new_data_key, wrap_key
-from service.data.declared import tables_of
+from service.data.declared import content_of, schema_of, tables_of
 from service.data.models import DatasetRow
 from service.data.pagination import Page, Paging, page_of
 from service.datasets.schemas import (
@@ -39,15 +37,17 @@ def create(
     dataset_id, is_known = claim_id(session, attempt, status=201)
     if is_known:
         return show(session, dataset_id, attempt.caller)
+    declared = body.declared_schema
+    if declared is None:
+        assert body.schema_id is not None
+        declared = schema_of(schemas.get(session, body.schema_id))
     if isinstance(body, NewPrivateDataset):
         population = populations.get(session, body.population_id)
-        _refuse_unbounded(body.declared_schema, population.protection)
-    declared = body.declared_schema.model_dump(mode="json", exclude_none=True)
-    _refuse_nul(declared)
+        _refuse_unbounded(declared, population.protection)
     dataset = DatasetRow(
         id=dataset_id,
         **body.model_dump(exclude={"declared_schema"}),
-        declared_schema=declared,
+        declared_schema=content_of(declared),
         wrapped_key=wrap_key(new_data_key(), dataset_id, master_key=master_key),
         created_by=attempt.caller.key_id,
     )
@@ -94,6 +94,7 @@ def view_of(session: Session, dataset: DatasetRow, caller: Caller) -> DatasetVie
     return DatasetView(
         **_summary(dataset, caller).model_dump(),
         schema=dataset.declared_schema,
+        schema_id=dataset.schema_id,
         missing_tables=missing,
     )
 
@@ -106,28 +107,22 @@ def _summary(dataset: DatasetRow, caller: Caller) -> DatasetSummary:
     return summary.model_copy(update={"reason": HIDDEN_REASON})
 
 
-def _refuse_nul(schema: dict[str, Any]) -> None:
-    # Postgres cannot store this character in text.
-    if r"\u0000" in json.dumps(schema):
-        raise SpecError("the schema contains the character U+0000; declare values without it")
-
-
 def _refuse_unbounded(schema: Schema | TwoLevelSchema, protection: Protection) -> None:
-    """Refuse a schema that does not tell the owner of each row, or bound the rows per unit."""
+    """Refuse a schema that does not name the owner of each row, or does not bound the rows per unit."""
     if schema.is_linked:
         _refuse_unbounded_groups(schema.places, len(schema.owners), protection)
     elif protection.unit != "row" and len(schema.owners) != 1:
         raise SpecError(
             f"the population protects each {protection.unit}: declare exactly one identifier "
-            f"column that tells whose a row is; the schema has {len(schema.owners)}"
+            f"column, which names the {protection.unit} of each row; the schema has {len(schema.owners)}"
         )
 
 
 def _refuse_unbounded_groups(places: int, owners: int, protection: Protection) -> None:
     if protection.unit == "row":
         raise SpecError(
-            "the population protects each row, and a row of groups and individuals that are linked "
-            "is nobody alone; use a population whose unit is household or person"
+            "the population protects each row, which is not possible for linked groups and "
+            "individuals; use a population whose unit is household or person"
         )
     bound = protection.max_household_size
     if bound is not None and places > bound:
@@ -138,6 +133,6 @@ def _refuse_unbounded_groups(places: int, owners: int, protection: Protection) -
     if protection.unit == "person" and owners != 1:
         raise SpecError(
             "the population protects each person: declare exactly one identifier column among those "
-            "of the individuals, beside the key of their group, that tells whose a row is; there are "
-            f"{owners}"
+            "of the individuals, beside the key of their group, which names the person of each row; "
+            f"there are {owners}"
         )

@@ -18,7 +18,9 @@ from service.embedded.server import Server, server_environment
 SUPERUSER = "scrim_owner"
 DATABASE = "scrim"
 INITDB_SECONDS = 120
+"""Longest wait for the creation of a cluster, also on a slow disk."""
 FORMER_SERVER_SECONDS = 10
+"""Longest wait for the end of processes that were killed."""
 
 # Linux only; on other systems Postgres itself must detect leftover processes.
 PROC = Path("/proc")

@@ -19,8 +19,11 @@ from service.data import parent_death
 from service.embedded.errors import EmbeddedError, StartFailedError
 
 EXIT_POLL_SECONDS = 0.01
+"""Interval between two looks at a condition."""
 LONGEST_LOG_BYTES = 10_000_000
+"""Size from which a log is renamed at the next start."""
 SHOWN_OUTPUT_BYTES = 2_000
+"""Largest part of the output of a failed program that an error shows."""
 
 # Below the ephemeral ports: a client that reconnects while a server restarts could otherwise be
 # assigned the server's own port.
@@ -93,7 +96,7 @@ class Child:
         with log_path.open("ab") as log:
             self._log_start = log.tell()
             self._popen = subprocess.Popen(
-                _tethered(argv, account or own_account(), death_signal),
+                _with_death_signal(argv, account or own_account(), death_signal),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -184,7 +187,7 @@ class Child:
         return StartFailedError(f"{self.name} {what_happened}; see {self._log_path}:\n{shown}")
 
 
-def _tethered(
+def _with_death_signal(
     argv: Sequence[str], account: SystemAccount, death_signal: signal.Signals
 ) -> list[str]:
     """The command that runs `argv` as `account` and dies with us, where the system supports it."""

@@ -13,8 +13,11 @@ from service.embedded.folder import locked, make_private_folder
 from service.embedded.process import Child, at_exit, find_free_port, server_account
 
 READY_SECONDS = 60
+"""Longest wait for a server that starts; after a crash it first recovers."""
 STOP_SECONDS = 30
+"""Longest wait for a clean stop, before the server is killed."""
 PORT_ATTEMPTS = 5
+"""How many free ports are tried, as another program may take one meanwhile."""
 
 
 class Server(ABC):

@@ -40,6 +40,7 @@ WORKER_GRACE_SECONDS = 10
 # Longer than the service's own grace period for open responses.
 SERVICE_GRACE_SECONDS = 25
 READY_CHECK_SECONDS = 5
+"""Longest wait for one answer of `/readyz`."""
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -249,8 +250,8 @@ class SecretFolder:
         if not path.exists():
             if not is_replaceable and (self._data_dir / "postgres").exists():
                 raise EmbeddedError(
-                    f"{path} is missing, and what was encrypted or signed with it needs it: "
-                    "restore it from a backup."
+                    f"{path} is missing. What was encrypted or signed with it cannot be used without "
+                    "it: restore it from a backup."
                 )
             write_secret(path, make())
         return path.read_text().strip()

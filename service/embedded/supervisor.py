@@ -18,7 +18,9 @@ from service.embedded.process import Child, at_exit
 logger = logging.getLogger(__name__)
 
 WATCH_SECONDS = 0.1
+"""Interval between two looks at all subjects."""
 READY_SECONDS = 60
+"""Longest wait for a program that starts."""
 
 
 class Supervised(Protocol):

@@ -14,6 +14,7 @@ from service.embedded.process import Child
 from service.embedded.server import Server, server_environment
 
 PING_SECONDS = 1
+"""Longest wait for the answer to one ping."""
 
 
 class ValkeyServer(Server):

@@ -17,6 +17,7 @@ from service.keys.schemas import Scope
 
 PREFIX = "scrim_"
 _SECRET_BYTES = 32
+"""256 random bits cannot be guessed."""
 _PREFIX_LENGTH = len(PREFIX) + 8
 
 

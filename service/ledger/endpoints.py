@@ -37,7 +37,7 @@ class EntryView(View):
     operation: int | None
     """Number of the operation within its release."""
     rho: float
-    """The cap, the amount reserved, the price paid, or what was given back or reserved again."""
+    """The cap, the amount reserved, the price paid, or what was returned or reserved again."""
     digest: str | None
     """SHA-256 over what an operation asked, its price and its noisy outcome; certificates contain it too."""
     hash: str

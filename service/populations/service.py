@@ -18,6 +18,7 @@ from service.idempotency import Attempt, claim_id
 from service.populations.schemas import PopulationView
 
 _DELTA_UNITS = 10**18
+"""The ledger counts delta in units of 1e-18."""
 
 
 def create(session: Session, body: PopulationSpec, attempt: Attempt) -> PopulationView:

@@ -30,6 +30,7 @@ STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 FINAL_ID = 1
 """Number of the only event that analysts get: the true number would reveal how many came before."""
 _KEEP_ALIVE_SECONDS = 15.0
+"""Interval of comments on a silent stream, shorter than the idle limits of usual proxies."""
 
 
 @dataclass(frozen=True)

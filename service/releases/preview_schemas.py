@@ -66,10 +66,15 @@ class ExpectedView(ErrorsView):
 def _times(expected: Expected, mean: float, largest: float) -> ErrorsView:
     far = expected.mean_total_variation
     return ErrorsView(
-        mean_absolute_error=min(1.0, expected.mean_absolute_error * mean),
-        mean_total_variation=None if far is None else min(1.0, far * mean),
-        max_error=min(1.0, expected.max_error * largest),
+        mean_absolute_error=_end(expected.mean_absolute_error, mean),
+        mean_total_variation=None if far is None else _end(far, mean),
+        max_error=_end(expected.max_error, largest),
     )
+
+
+def _end(error: float, factor: float) -> float:
+    """An end of the range. Only errors of noisy answers, which are not clipped, exceed one."""
+    return error * factor if error > 1 else min(1.0, error * factor)
 
 
 class ItemForecastView(View):

@@ -67,6 +67,6 @@ def _reopen(session: Session, release: ReleaseRow) -> None:
         ledger.reopen(session, release.id)
     except BudgetExhausted as refusal:
         raise BudgetExhausted(
-            f"to go on, this release needs the {rho_of_units(rest):g} rho that it has not spent, and "
+            f"to resume, this release needs the {rho_of_units(rest):g} rho that it has not spent, but "
             f"the population has less left; see /v1/populations/{release.population_id}"
         ) from refusal

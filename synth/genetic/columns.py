@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
+from scrim.spec.columns import IntegerColumn, LabelledColumn, RealColumn
 from scrim.spec.schema import Attribute, Schema
 from synth.genetic.compiled import compiled
 from synth.genetic.ragged import Flags, Floats, Integers, joined, starts
+from synth.missing import LIMIT, STEP, kinds_in, numbers_of_kinds
 from synth.table.grid import grid_limits
 
 MISSING_SHARE = 0.1
@@ -35,7 +36,9 @@ class Columns(NamedTuple):
     """Number of different values; 0 if all numbers between the bounds are allowed."""
     scale: Floats
     missing_share: Floats
-    """Probability that a random value is NaN."""
+    """Probability that a random value is missing."""
+    kinds: Integers
+    """Number of kinds of missing numbers, of equal probability (synth/missing.py)."""
     cut_start: Integers
     cuts: Floats
     """The cuts of the range of numbers: a number's place is the number of cuts that are not above it."""
@@ -50,10 +53,15 @@ class Columns(NamedTuple):
         on_grid = self.first + np.minimum(np.floor(shares * self.steps), self.steps - 1)
         between = np.minimum(self.lower + shares * (self.upper - self.lower), self.upper)
         values = np.where(self.steps > 0, on_grid / self.scale, between)
-        return np.where(rng.random(values.shape) < self.missing_share, np.nan, values)
+        missing = np.where(rng.random(values.shape) < self.missing_share, np.nan, values)
+        for column in np.flatnonzero(self.kinds > 1):
+            found = np.isnan(missing[:, column])
+            kinds = rng.integers(self.kinds[column], size=found.sum())
+            missing[found, column] = numbers_of_kinds(self.kinds[column])[kinds]
+        return missing
 
     def places(self, values: Floats) -> Integers:
-        """The place of each cell: a code, a number's place, or the place after all numbers if missing."""
+        """The place of each cell: a code, a number's place, or one after all numbers if it is missing."""
         places = np.empty(values.shape, np.int64)
         for column, numbers in enumerate(values.T):
             if self.is_category[column]:
@@ -61,7 +69,8 @@ class Columns(NamedTuple):
                 continue
             cuts = self.cuts_of(column)
             found = np.searchsorted(cuts, numbers, side="right")
-            places[:, column] = np.where(np.isnan(numbers), len(cuts) + 1, found)
+            kinds = kinds_in(numbers, self.kinds[column])
+            places[:, column] = np.where(kinds > 0, len(cuts) + kinds, found)
         return places
 
 
@@ -70,8 +79,8 @@ def new_columns(schema: Schema, cuts: Mapping[str, set[float]]) -> Columns:
     attributes = schema.attributes
     ranges = np.array([_range_of(column) for column in attributes], np.float64)
     lower, upper, first, steps, scale = np.ascontiguousarray(ranges.T)
-    is_category = np.array([isinstance(column, CategoricalColumn) for column in attributes])
-    nullable = np.array([column.nullable for column in attributes])
+    is_category = np.array([isinstance(column, LabelledColumn) for column in attributes])
+    kinds = [0 if isinstance(c, LabelledColumn) else len(c.apart) for c in attributes]
     ordered = [sorted(cuts.get(column.name, ())) for column in attributes]
     return Columns(
         is_category=is_category,
@@ -80,7 +89,8 @@ def new_columns(schema: Schema, cuts: Mapping[str, set[float]]) -> Columns:
         first=first,
         steps=steps,
         scale=scale,
-        missing_share=np.where(nullable & ~is_category, MISSING_SHARE, 0.0),
+        missing_share=np.where(np.array(kinds) > 0, MISSING_SHARE, 0.0),
+        kinds=np.array(kinds, np.int64),
         cut_start=starts(ordered),
         cuts=np.array(joined(ordered), np.float64),
     )
@@ -88,12 +98,13 @@ def new_columns(schema: Schema, cuts: Mapping[str, set[float]]) -> Columns:
 
 def _range_of(column: Attribute) -> tuple[float, float, float, float, float]:
     """Bounds, then first, steps and scale."""
-    if isinstance(column, CategoricalColumn):
+    if isinstance(column, LabelledColumn):
         return 0, column.size - 1, 0, column.size, 1
-    lower, upper = float(column.lower), float(column.upper)
-    if isinstance(column, IntegerColumn):
+    line = column.line
+    lower, upper = float(line.lower), float(line.upper)
+    if isinstance(line, IntegerColumn):
         return lower, upper, lower, upper - lower + 1, 1
-    return lower, upper, *_grid_of(column)
+    return lower, upper, *_grid_of(line)
 
 
 def _grid_of(column: RealColumn) -> tuple[float, float, float]:
@@ -111,7 +122,9 @@ def _grid_of(column: RealColumn) -> tuple[float, float, float]:
 def draw_value(columns: Columns, column: int, rng: np.random.Generator) -> float:
     """Draw a value of the column uniformly."""
     if rng.random() < columns.missing_share[column]:
-        return math.nan
+        kinds = columns.kinds[column]
+        kind = min(math.floor(rng.random() * kinds), kinds - 1) if kinds > 1 else 0
+        return float(-kind * STEP) if kind > 0 else math.nan
     lower, upper, steps = columns.lower[column], columns.upper[column], columns.steps[column]
     if steps == 0:
         return float(min(lower + rng.random() * (upper - lower), upper))
@@ -127,6 +140,8 @@ def place_of(columns: Columns, column: int, value: float) -> int:
     start, end = columns.cut_start[column], columns.cut_start[column + 1]
     if math.isnan(value):
         return int(end - start + 1)
+    if columns.kinds[column] > 1 and value < LIMIT:
+        return int(end - start + 1 + round(-value / STEP))
     low, high = start, end
     while low < high:
         middle = (low + high) // 2

@@ -84,7 +84,7 @@ def _range_of(condition: Condition, columns: Columns, column: int) -> tuple[int,
     cuts = columns.cuts_of(column)
     missing = len(cuts) + 1
     if not isinstance(condition, InInterval):
-        return missing, missing + 1
+        return missing + condition.kind, missing + condition.kind + 1
     low, high = np.searchsorted(cuts, [condition.low, condition.high], side="right")
     # An interval that ends at the upper bound is closed there.
     return int(low), missing if condition.high == columns.upper[column] else int(high)
@@ -110,7 +110,7 @@ def _hold(conjunctions: ConjunctionArrays, places: Integers, first: int, last: i
 @compiled
 def change_conjunctions(
     conjunctions: ConjunctionArrays,
-    tally: QueryCounts,
+    query_counts: QueryCounts,
     places: Integers,
     candidates: Candidates,
     start: int,
@@ -129,9 +129,9 @@ def change_conjunctions(
             if held != holds and _hold_elsewhere(conjunctions, row, conjunction, column):
                 query = conjunctions.first_query + conjunction
                 direction = JOINS if holds else LEAVES
-                change += tally.gains[query, direction]
+                change += query_counts.gains[query, direction]
                 if is_kept:
-                    move(tally, query, direction)
+                    move(query_counts, query, direction)
         candidates.score[index] += change
 
 

@@ -30,7 +30,7 @@ from synth.genetic.halfspaces import (
     new_halfspaces,
 )
 from synth.genetic.measured_features import MeasuredFeatures
-from synth.genetic.query_counts import QueryCounts, new_tally
+from synth.genetic.query_counts import QueryCounts, new_query_counts
 from synth.genetic.ragged import Floats, Integers
 from synth.genetic.tables import Tables, change_tables, count_in_tables, new_tables
 
@@ -49,22 +49,22 @@ class Evaluation(NamedTuple):
     tables: Tables
     conjunctions: ConjunctionArrays
     halfspaces: HalfspaceArrays
-    tally: QueryCounts
+    query_counts: QueryCounts
 
 
-def evaluate(values: Floats, parts: MeasuredFeatures, schema: Schema) -> Evaluation:
+def evaluate(values: Floats, features: MeasuredFeatures, schema: Schema) -> Evaluation:
     """Compare rows with the measurements. The rows will be changed in place."""
     names = [column.name for column in schema.attributes]
-    columns = new_columns(schema, parts.cuts())
+    columns = new_columns(schema, features.cuts())
     places = columns.places(values)
-    tables = new_tables(parts.tables, names, columns, places)
+    tables = new_tables(features.tables, names, columns, places)
     cells = int(tables.cell_start[-1])
-    conjunctions = new_conjunctions(parts.conjunctions, names, columns, first_query=cells)
+    conjunctions = new_conjunctions(features.conjunctions, names, columns, first_query=cells)
     halfspaces = new_halfspaces(
-        parts.halfspaces,
+        features.halfspaces,
         schema.attributes,
         values,
-        first_query=cells + len(parts.conjunctions),
+        first_query=cells + len(features.conjunctions),
     )
     counts = [
         count_in_tables(tables),
@@ -72,9 +72,9 @@ def evaluate(values: Floats, parts: MeasuredFeatures, schema: Schema) -> Evaluat
         count_in_halfspaces(halfspaces),
     ]
     rows = len(values)
-    weights = 1 / ((rows * parts.noise) ** 2 + ROUNDING)
-    tally = new_tally(rows * parts.values, weights, np.concatenate(counts))
-    return Evaluation(values, places, columns, tables, conjunctions, halfspaces, tally)
+    weights = 1 / ((rows * features.noise) ** 2 + ROUNDING)
+    query_counts = new_query_counts(rows * features.values, weights, np.concatenate(counts))
+    return Evaluation(values, places, columns, tables, conjunctions, halfspaces, query_counts)
 
 
 @compiled
@@ -101,7 +101,9 @@ def keep(best: Evaluation, candidates: Candidates, index: int) -> None:
 @compiled
 def _change(best: Evaluation, candidates: Candidates, start: int, end: int, is_kept: bool) -> None:
     """Add the change of each kind of query to the scores; if `is_kept`, apply the changes too."""
-    tally, places, values = best.tally, best.places, best.values
-    change_tables(best.tables, tally, candidates, start, end, is_kept)
-    change_conjunctions(best.conjunctions, tally, places, candidates, start, end, is_kept)
-    change_halfspaces(best.halfspaces, tally, best.columns, values, candidates, start, end, is_kept)
+    query_counts, places, values = best.query_counts, best.places, best.values
+    change_tables(best.tables, query_counts, candidates, start, end, is_kept)
+    change_conjunctions(best.conjunctions, query_counts, places, candidates, start, end, is_kept)
+    change_halfspaces(
+        best.halfspaces, query_counts, best.columns, values, candidates, start, end, is_kept
+    )

@@ -1,12 +1,11 @@
 """Halfspaces: rows whose sum of column contributions is at most a threshold."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.schema import Attribute
 from synth.genetic.candidates import Candidates
 from synth.genetic.columns import Columns
@@ -65,7 +64,7 @@ def _bounds_of(column: Attribute, blocks: Sequence[HalfspaceFeatures]) -> tuple[
 
 
 def _weights_of(column: Attribute, blocks: Sequence[HalfspaceFeatures]) -> Integers:
-    height = column.size if isinstance(column, CategoricalColumn) else 2
+    height = column.size if isinstance(column, LabelledColumn) else 2
     beside = [np.zeros((height, 0), np.int64)]
     for block in blocks:
         found = block.contributions.get(column.name)
@@ -95,7 +94,7 @@ def count_in_halfspaces(halfspaces: HalfspaceArrays) -> Integers:
 @compiled
 def change_halfspaces(
     halfspaces: HalfspaceArrays,
-    tally: QueryCounts,
+    query_counts: QueryCounts,
     columns: Columns,
     values: Floats,
     candidates: Candidates,
@@ -120,9 +119,9 @@ def change_halfspaces(
             is_inside = moved <= thresholds[plane]
             if is_inside != (sums[plane] <= thresholds[plane]):
                 query, direction = halfspaces.first_query + plane, JOINS if is_inside else LEAVES
-                change += tally.gains[query, direction]
+                change += query_counts.gains[query, direction]
                 if is_kept:
-                    move(tally, query, direction)
+                    move(query_counts, query, direction)
             if is_kept:
                 sums[plane] = moved
         candidates.score[index] += change
@@ -137,13 +136,15 @@ def _difference(
     if columns.is_category[column]:
         return start + int(new), 1, start + int(old), -1
     steps = _steps_of(halfspaces, column, new) - _steps_of(halfspaces, column, old)
-    return start, steps, start + 1, int(math.isnan(new)) - int(math.isnan(old))
+    lower = halfspaces.lower[column]
+    # Missing numbers of every kind are not above the lower bound.
+    return start, steps, start + 1, int(not new >= lower) - int(not old >= lower)
 
 
 @compiled
 def _steps_of(halfspaces: HalfspaceArrays, column: int, value: float) -> int:
     """The nearest step between the bounds; 0 if the number is missing."""
-    if math.isnan(value):
+    if not value >= halfspaces.lower[column]:
         return 0
     share = (value - halfspaces.lower[column]) / halfspaces.span[column]
     return int(np.rint(min(max(share, 0.0), 1.0) * halfspaces.steps))

@@ -41,7 +41,9 @@ Piece = tuple[Features, Floats, Floats]
 """Some queries with their values and noise."""
 
 
-def parts_of(measured: QuerySet, values: Floats, noise: Floats, schema: Schema) -> MeasuredFeatures:
+def measured_features_of(
+    measured: QuerySet, values: Floats, noise: Floats, schema: Schema
+) -> MeasuredFeatures:
     """Sort queries by kind; noise is infinite for queries that were not measured."""
     tables: list[tuple[Reading, ...]] = []
     conjunctions: list[Conjunction] = []

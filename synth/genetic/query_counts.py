@@ -28,23 +28,23 @@ class QueryCounts(NamedTuple):
     """The change of the loss if a row leaves the query, and if one joins it."""
 
 
-def new_tally(targets: Floats, weights: Floats, counts: Integers) -> QueryCounts:
-    """Build the tally from the counts of rows."""
+def new_query_counts(targets: Floats, weights: Floats, counts: Integers) -> QueryCounts:
+    """Compare the counts of rows with their targets."""
     residuals = counts - targets
     gains = weights[:, None] * np.stack([1 - 2 * residuals, 1 + 2 * residuals], axis=1)
     return QueryCounts(targets, weights, counts, gains)
 
 
-def loss_of(tally: QueryCounts) -> float:
+def loss_of(query_counts: QueryCounts) -> float:
     """Equation 2, weighted: the sum of squared residuals in units of their noise."""
-    return float(tally.weights @ (tally.counts - tally.targets) ** 2)
+    return float(query_counts.weights @ (query_counts.counts - query_counts.targets) ** 2)
 
 
 @compiled
-def move(tally: QueryCounts, query: int, direction: int) -> None:
+def move(query_counts: QueryCounts, query: int, direction: int) -> None:
     """Update the counts when a row joins or leaves a query."""
-    tally.counts[query] += 1 if direction == JOINS else -1
+    query_counts.counts[query] += 1 if direction == JOINS else -1
     # Computed from the integer count, so that rounding errors do not accumulate over many changes.
-    residual = tally.counts[query] - tally.targets[query]
-    tally.gains[query, LEAVES] = tally.weights[query] * (1 - 2 * residual)
-    tally.gains[query, JOINS] = tally.weights[query] * (1 + 2 * residual)
+    residual = query_counts.counts[query] - query_counts.targets[query]
+    query_counts.gains[query, LEAVES] = query_counts.weights[query] * (1 - 2 * residual)
+    query_counts.gains[query, JOINS] = query_counts.weights[query] * (1 + 2 * residual)

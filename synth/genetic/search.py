@@ -31,7 +31,7 @@ from synth.genetic.columns import new_columns
 from synth.genetic.elites import new_elites
 from synth.genetic.evaluation import Evaluation, evaluate
 from synth.genetic.evolution import evolve
-from synth.genetic.measured_features import parts_of
+from synth.genetic.measured_features import measured_features_of
 from synth.genetic.query_counts import loss_of
 from synth.genetic.ragged import Floats
 from synth.genetic.start import follow_shares
@@ -92,12 +92,12 @@ class GeneticSearch:
         Values and noise are fractions; noise is infinite if a query was not measured. Progress is
         reported more than once a second; an exception raised by `report` ends the search.
         """
-        parts = parts_of(measured, values, noise, self._schema)
+        features = measured_features_of(measured, values, noise, self._schema)
         if not self._has_started:
-            self._values = follow_shares(self._values, parts, self._schema, self._rng)
+            self._values = follow_shares(self._values, features, self._schema, self._rng)
             self._has_started = True
-        best = evaluate(self._values, parts, self._schema)
-        finished = self._evolve(best, int(np.isfinite(parts.noise).sum()), report)
+        best = evaluate(self._values, features, self._schema)
+        finished = self._evolve(best, int(np.isfinite(features.noise).sum()), report)
         report(self._generations, self._generations)
         return finished
 
@@ -107,7 +107,7 @@ class GeneticSearch:
         candidates = new_candidates(self._mutations + self._crossovers)
         window = math.ceil(TRIES_PER_CELL * best.values.size / len(candidates.row))
         call = max(1, WORK_PER_CALL // (_work(best) * len(candidates.row)))
-        loss, finished = loss_of(best.tally), 0
+        loss, finished = loss_of(best.query_counts), 0
         while finished < self._generations:
             end = min(finished + window, self._generations)
             while finished < end:
@@ -122,7 +122,7 @@ class GeneticSearch:
                     rng=self._rng,
                 )
                 finished += generations
-            loss_before, loss = loss, loss_of(best.tally)
+            loss_before, loss = loss, loss_of(best.query_counts)
             if loss_before - loss < max(math.sqrt(2 * queries), TOLERANCE * loss):
                 break
         return finished

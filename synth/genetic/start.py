@@ -4,21 +4,22 @@ import math
 
 import numpy as np
 
-from scrim.spec.columns import IntegerColumn
+from scrim.spec.columns import IntegerColumn, LabelledColumn
 from scrim.spec.schema import Attribute, Schema
 from synth.genetic.measured_features import MeasuredFeatures
 from synth.genetic.ragged import Floats, Integers
+from synth.missing import numbers_of_kinds
 from synth.models.sampling import draw_systematically
 from synth.queries.reading import Reading
 from synth.table import Table, store_numbers
 
 
 def follow_shares(
-    values: Floats, parts: MeasuredFeatures, schema: Schema, rng: np.random.Generator
+    values: Floats, features: MeasuredFeatures, schema: Schema, rng: np.random.Generator
 ) -> Floats:
     """Redraw the columns with measured shares; the others are unchanged."""
     drawn = list(values.T)
-    shares = measured_shares(parts)
+    shares = measured_shares(features)
     for position, column in enumerate(schema.attributes):
         if column.name in shares:
             reading, weights = shares[column.name]
@@ -27,16 +28,16 @@ def follow_shares(
     return _as_stored(drawn, schema)
 
 
-def measured_shares(parts: MeasuredFeatures) -> dict[str, tuple[Reading, Floats]]:
+def measured_shares(features: MeasuredFeatures) -> dict[str, tuple[Reading, Floats]]:
     """The shares of each column's codes, from the least noisy table with that column; among equally noisy
     tables, from the finest."""
     shares: dict[str, tuple[Reading, Floats]] = {}
     ranks: dict[str, tuple[float, int]] = {}
     start = 0
-    for axes in parts.tables:
+    for axes in features.tables:
         sizes = [axis.size for axis in axes]
         end = start + math.prod(sizes)
-        values, noise = parts.values[start:end], parts.noise[start:end]
+        values, noise = features.values[start:end], features.noise[start:end]
         start = end
         if not np.isfinite(noise).all():
             continue
@@ -60,12 +61,13 @@ def _draw_inside(
     last = len(edges) - 2
     cells = np.minimum(codes, last)
     low, high = edges[cells], edges[cells + 1]
-    if isinstance(column, IntegerColumn):
+    if isinstance(column, LabelledColumn) or isinstance(column.line, IntegerColumn):
         # Integers below the next edge; the upper bound belongs to the last cell.
         numbers = np.floor(low + rng.random(len(codes)) * (high - low + (cells == last)))
     else:
         numbers = low + rng.random(len(codes)) * (high - low)
-    return np.where(codes > last, np.nan, numbers)
+    kinds = numbers_of_kinds(max(1, reading.size - last - 1))
+    return np.where(codes > last, kinds[np.maximum(codes - last - 1, 0)], numbers)
 
 
 def _as_stored(columns: list[Floats], schema: Schema) -> Floats:

@@ -91,7 +91,7 @@ def _codes_of_places(reading: Reading, columns: Columns, column: int) -> Integer
     if reading.edges is None:
         return np.arange(reading.size)
     codes = np.searchsorted(reading.edges[1:-1], columns.cuts_of(column), side="right")
-    return np.array([0, *codes, reading.size - 1])
+    return np.array([0, *codes, *range(len(reading.edges) - 1, reading.size)])
 
 
 def count_in_tables(tables: Tables) -> Integers:
@@ -107,10 +107,15 @@ def count_in_tables(tables: Tables) -> Integers:
 
 @compiled
 def change_tables(
-    tables: Tables, tally: QueryCounts, candidates: Candidates, start: int, end: int, is_kept: bool
+    tables: Tables,
+    query_counts: QueryCounts,
+    candidates: Candidates,
+    start: int,
+    end: int,
+    is_kept: bool,
 ) -> None:
     """Move the row to another cell in every table with the changed column."""
-    gains, codes = tally.gains, tables.codes
+    gains, codes = query_counts.gains, tables.codes
     for index in range(start, end):
         row, column = candidates.row[index], candidates.column[index]
         change = 0.0
@@ -124,8 +129,8 @@ def change_tables(
                 joined = left + tables.used_stride[use] * (new - old)
                 change += gains[left, LEAVES] + gains[joined, JOINS]
                 if is_kept:
-                    move(tally, left, LEAVES)
-                    move(tally, joined, JOINS)
+                    move(query_counts, left, LEAVES)
+                    move(query_counts, joined, JOINS)
             if is_kept:
                 codes[row, reading] = new
         candidates.score[index] += change

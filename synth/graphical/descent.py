@@ -15,6 +15,7 @@ from synth.planning.memory import FIT_STEP_ENTRIES, FIT_STEPS
 DECREASE = 1e-4
 """Smallest accepted decrease, as a share of the decrease that the slope predicts (Armijo condition)."""
 SHORTEST = 2.0**-30
+"""Steps shorter than this part of the full one are not tried."""
 
 
 Step = tuple[torch.Tensor, torch.Tensor]

@@ -4,7 +4,7 @@ Paper: none for the method. The aim is that of Fuentes, Mullins, McKenna, Miklau
 Selection (JAM-PGM): use public data only where they help.
 Algorithm: measure every candidate once, as `generative_network` does. Fit a network to the measurements,
 and fit weights of the public rows to the same measurements. Release both in the proportion with the
-smallest squared error, as far as the measurements tell.
+smallest squared error, as estimated from the measurements.
 The proportion needs measurements that neither fit has seen. So noise is added to the measurements for one
 more fit of each, and taken away from them, magnified, to compare the two fits: both halves then have
 independent noise (data thinning). This is post-processing and costs no budget.

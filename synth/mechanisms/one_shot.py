@@ -32,7 +32,7 @@ from synth.planning.mixture import members_of
 from synth.planning.one_shot import steps_for
 from synth.planning.spending import OneShot
 
-STANDS_OUT, BENT = 3.0, 0.55
+FIT_STANDS_OUT, FIT_BENDS = 3.0, 0.55
 """A cell stands out if its value is beyond this many standard deviations, and by how much a fit may bend
 towards the noise for each of them: on ADULT, ADULT reduced and LOANS the mean error is close to its
 smallest where squared residuals are 1 - 0.55 v of the noise, v the share of cells that stand out."""
@@ -106,8 +106,8 @@ def fit(
 
 def _stopping_test(targets: FitTargets) -> Callable[[float, torch.Tensor], bool]:
     """Whether the truth itself would be no closer, on average and at the worst cell."""
-    share = (targets.values > STANDS_OUT * targets.noise).float().mean().item()
-    enough = 1 - BENT * share
+    share = (targets.values > FIT_STANDS_OUT * targets.noise).float().mean().item()
+    enough = 1 - FIT_BENDS * share
     # The largest of m standard normal values is rarely beyond this.
     largest = NormalDist().inv_cdf(1 - 0.005 / len(targets.values))
 

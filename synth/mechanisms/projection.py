@@ -28,6 +28,7 @@ from synth.planning.spending import Plan
 from synth.queries import QueryBlock, QuerySet, Single
 
 STEPS_PER_REPORT = 50
+"""Steps of the optimiser between two reports of progress."""
 BAND = 1.0
 """Residuals within this many standard deviations have no loss: the truth leaves such residuals too."""
 LOSS_OF_THE_TRUTH = 0.1507

@@ -22,11 +22,10 @@ from synth.mechanisms.base import Job
 from synth.mechanisms.projection import FitTargets, NoiseBand
 from synth.models.relaxed_table import RelaxedTable
 from synth.models.rows import Rows
+from synth.planning.rap_plus_plus import ROW_COPIES
 from synth.planning.spending import Rounds
 from synth.queries import QuerySet
 
-ROW_COPIES = 5
-"""Number of rows of declared values drawn for each relaxed row."""
 PATIENCE = 20
 """Steps without progress after which the next temperature is used."""
 PROGRESS = 0.999

@@ -10,8 +10,9 @@ of its measurements, all combined. A fit follows the noise of a large cell, and 
 it expects to be empty. The standard error is FOLLOWED s sqrt(y / (y + SHRUNK s)), with y = x + s EMPTY.
 
 Any other answer has errors of the model as well. Let t be m times the root mean square noise of all
-measurements. The variance is HIDDEN t y, for structure below the noise, with y = x + t EMPTY_UNMEASURED;
-plus SCATTERED x, because rows scatter around every smooth distribution; plus (BENT x)^2. If two of the
+measurements. The variance is HIDDEN t y, for structure below the noise, with y = x + t EMPTY_UNMEASURED
+for cells of tables, and x + t EMPTY_PREDICATE for other queries, which a model leaves empty by mistake more
+often; plus SCATTERED x, because rows scatter around every smooth distribution; plus (BENT x)^2. If two of the
 columns were neither measured together nor considered for it, the model assumes a relation between them
 that nothing confirms, and ASSUMED takes the place of BENT. A mechanism that considers a pair and does not
 measure it has found that the model answers it well.
@@ -39,12 +40,13 @@ from synth.models.support import Support
 from synth.queries import Marginal, QueryBlock, QuerySet, Single
 
 FOLLOWED, SHRUNK, EMPTY = 1.15, 1.2, 0.03
-HIDDEN, EMPTY_UNMEASURED = 0.4, 0.02
+HIDDEN, EMPTY_UNMEASURED, EMPTY_PREDICATE = 0.4, 0.02, 0.1
 SCATTERED, BENT, ASSUMED = 1.2, 0.05, 0.7
 DRAWN = 0.16
-STANDS_OUT = 5.0
+"""Chosen on public tables (docs/adr/0022-error-bars-by-formula.md), as are those above."""
+CERTAINLY_POSITIVE = 5.0
 """A measured count of this many standard deviations is certainly above zero."""
-GRAIN, LEAST = 0.5, 0.5
+GRAIN, LEAST_DEVIATION = 0.5, 0.5
 """Standard deviation of an answer of equal rows, in rows of the model, and of any answer, in rows."""
 PUBLIC_SHARE = 1 / 3
 """Noise assumed for counts without noise, as a share of the least noisy measurement; fits treat them so."""
@@ -125,7 +127,7 @@ class ErrorBars:
             self._of_block(block, expected, rows)
             for block, expected in zip(queries.blocks, parts, strict=True)
         ]
-        return np.hypot(np.concatenate(found), max(LEAST, GRAIN * self.grain))
+        return np.hypot(np.concatenate(found), max(LEAST_DEVIATION, GRAIN * self.grain))
 
     def kind_of(self, block: QueryBlock) -> Literal["measured", "model", "assumed"]:
         """What a block's standard errors follow from."""
@@ -165,7 +167,8 @@ class ErrorBars:
         if self.drawn_rounds:
             noise = DRAWN * rows / self.drawn_rounds ** (1 / 3)
         bent = BENT if self._is_considered(block) else ASSUMED
-        hidden = HIDDEN * noise * (expected + EMPTY_UNMEASURED * noise)
+        empty = EMPTY_UNMEASURED if block.is_whole else EMPTY_PREDICATE
+        hidden = HIDDEN * noise * (expected + empty * noise)
         return np.asarray(np.sqrt(hidden + SCATTERED * expected + (bent * expected) ** 2))
 
     def _precision(self, block: QueryBlock, expected: Floats, *, rows: int) -> Floats:
@@ -206,7 +209,7 @@ class ErrorBars:
         return block.name in self.parts or self._known_pairs.issuperset(_pairs(block))
 
     def _noise_of(self, measured: MeasuredBlock) -> float:
-        return measured.sigma or PUBLIC_SHARE * min(self._noisy, default=LEAST)
+        return measured.sigma or PUBLIC_SHARE * min(self._noisy, default=LEAST_DEVIATION)
 
     @cached_property
     def _noisy(self) -> list[float]:
@@ -260,7 +263,7 @@ def _misfit(measurements: Sequence[Measurement], fitted: Sequence[Floats]) -> fl
     squares, number = 0.0, 0
     for measurement, counts in zip(measurements, fitted, strict=True):
         if measurement.sigma > 0:
-            certain = measurement.values > STANDS_OUT * measurement.sigma
+            certain = measurement.values > CERTAINLY_POSITIVE * measurement.sigma
             large = (counts > measurement.sigma) | certain
             residuals = (measurement.values - counts)[large] / measurement.sigma
             squares += float(np.sum(residuals**2))

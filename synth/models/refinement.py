@@ -23,6 +23,7 @@ ORDERS = (1, 2, 3)
 """Numbers of attributes of the refined cross tables. The three limits apply to each order."""
 MAX_REFINED_CELLS = 2**22
 MAX_REFINED_TABLES = 1200
+"""Limits of the total cells, and of the number, of the refined tables of one order."""
 MAX_COUNTED = 300_000_000
 """Limit of tables times rows. With more rows the sampling error is small anyway."""
 MAX_WORK = 250_000_000

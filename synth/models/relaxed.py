@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
-from scrim.spec.schema import Schema
+from scrim.spec.columns import LabelledColumn
+from scrim.spec.schema import Numeric, Schema
 from synth.domain import Domain
 from synth.models.product import ProductMixture
 from synth.queries.coordinates import edge_places
@@ -30,7 +30,7 @@ class RelaxedRows:
     places: dict[str, torch.Tensor]
     """For each numeric column, the place of each row, from 0 at the lower bound to 1 at the upper one."""
     missing: dict[str, torch.Tensor]
-    """For each numeric column with missing values, the probability that each row's value is missing."""
+    """For each numeric column with missing values, the probability of each kind, one line per row."""
     temperature: float
     """The inverse temperature of the sigmoids."""
 
@@ -47,7 +47,7 @@ class RelaxedRows:
     def below(self, column: str, thresholds: NDArray[np.float64]) -> torch.Tensor:
         """The soft indicator that each row's number is present and below each threshold; one line per row."""
         position = self._numeric.index(column)
-        edges = edge_places(self._column(column), thresholds)
+        edges = edge_places(self._column(column).line, thresholds)
         limits = torch.as_tensor(edges, dtype=self._places.dtype, device=self._places.device)
         return self._present[position, :, None] * torch.sigmoid(
             self.temperature * (limits - self._places[position, :, None])
@@ -69,7 +69,7 @@ class RelaxedRows:
         """The coordinates that halfspaces weigh (synth/queries/coordinates.py); one column per row."""
         blocks = []
         for column in self.schema.attributes:
-            if isinstance(column, CategoricalColumn):
+            if isinstance(column, LabelledColumn):
                 blocks.append(self.categories[column.name].T)
             else:
                 position = self._numeric.index(column.name)
@@ -77,24 +77,30 @@ class RelaxedRows:
                 blocks.append(torch.stack([self._places[position] * present, 1 - present]))
         return torch.cat(blocks)
 
+    @cached_property
+    def points(self) -> torch.Tensor:
+        """The coordinates, then the probabilities of kinds of missing values where there are several."""
+        several = [kinds.T for kinds in self.missing.values() if kinds.shape[1] > 1]
+        return torch.cat([self.coordinates, *several])
+
     def _codes(self, reading: Reading) -> torch.Tensor:
         if reading.edges is None:
             return self.categories[reading.column]
         below = self.below(reading.column, np.array(reading.edges[1:-1]))
         present = self._present[self._numeric.index(reading.column), :, None]
         cells = torch.diff(torch.cat([torch.zeros_like(present), below, present], dim=1))
-        is_nullable = self._column(reading.column).nullable
-        return torch.cat([cells, 1 - present], dim=1) if is_nullable else cells
+        missing = self.missing.get(reading.column)
+        return cells if missing is None else torch.cat([cells, missing], dim=1)
 
-    def _column(self, name: str) -> IntegerColumn | RealColumn:
+    def _column(self, name: str) -> Numeric:
         column = self.schema.attribute(name)
-        assert not isinstance(column, CategoricalColumn)
+        assert not isinstance(column, LabelledColumn)
         return column
 
     @cached_property
     def _numeric(self) -> list[str]:
         columns = self.schema.attributes
-        return [column.name for column in columns if not isinstance(column, CategoricalColumn)]
+        return [column.name for column in columns if not isinstance(column, LabelledColumn)]
 
     @cached_property
     def _places(self) -> torch.Tensor:
@@ -106,7 +112,7 @@ class RelaxedRows:
         everywhere = torch.ones_like(self._places[0])
         return torch.stack(
             [
-                1 - self.missing[name] if name in self.missing else everywhere
+                1 - self.missing[name].sum(dim=1) if name in self.missing else everywhere
                 for name in self._numeric
             ]
         )

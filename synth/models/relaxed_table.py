@@ -1,12 +1,15 @@
 """A table of relaxed rows that gradients can move, and its conversion to rows of declared values."""
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.schema import Schema
+from synth.missing import numbers_of_kinds
 from synth.models.relaxed import RelaxedRows
 from synth.models.rows import Rows
 from synth.table import store_numbers
@@ -26,12 +29,13 @@ class RelaxedTable(nn.Module):
         random = torch.Generator().manual_seed(INITIALISATION_SEED)
         self.logits, self.places, self.missing = (nn.ParameterList() for _ in range(3))
         for column in schema.attributes:
-            if isinstance(column, CategoricalColumn):
+            if isinstance(column, LabelledColumn):
                 self.logits.append(torch.randn(rows, column.size, generator=random))
                 continue
             self.places.append(torch.rand(rows, generator=random))
-            if column.nullable:
-                self.missing.append(torch.randn(rows, generator=random) + MISSING_AT_FIRST)
+            if column.apart:
+                drawn = torch.randn(rows, len(column.apart), generator=random)
+                self.missing.append(drawn + MISSING_AT_FIRST - math.log(len(column.apart)))
 
     def forward(self, temperature: float) -> RelaxedRows:
         """Return the relaxed rows at an inverse temperature."""
@@ -40,12 +44,12 @@ class RelaxedTable(nn.Module):
         between: dict[str, torch.Tensor] = {}
         absent: dict[str, torch.Tensor] = {}
         for column in self.schema.attributes:
-            if isinstance(column, CategoricalColumn):
+            if isinstance(column, LabelledColumn):
                 shares[column.name] = next(logits).softmax(dim=1)
                 continue
             between[column.name] = next(places)
-            if column.nullable:
-                absent[column.name] = next(missing).sigmoid()
+            if column.apart:
+                absent[column.name] = _shares_of_kinds(next(missing))
         return RelaxedRows(self.schema, shares, between, absent, temperature)
 
     def constrain(self) -> None:
@@ -62,16 +66,27 @@ class RelaxedTable(nn.Module):
         numbers: dict[str, NDArray[np.float64]] = {}
         for column in self.schema.attributes:
             name = column.name
-            if isinstance(column, CategoricalColumn):
+            if isinstance(column, LabelledColumn):
                 numbers[name] = _draw(relaxed.categories[name], copies, rng)
                 continue
             places = relaxed.places[name].detach().double().cpu().numpy().repeat(copies)
-            numbers[name] = column.lower + places * (column.upper - column.lower)
-            if column.nullable:
+            line = column.line
+            numbers[name] = line.lower + places * (line.upper - line.lower)
+            if column.apart:
                 missing = relaxed.missing[name]
-                is_missing = _draw(torch.stack([1 - missing, missing], dim=1), copies, rng)
-                numbers[name][is_missing == 1] = np.nan
+                present = 1 - missing.sum(dim=1, keepdim=True)
+                kind = _draw(torch.cat([present, missing], dim=1), copies, rng).astype(np.int64)
+                is_missing = kind > 0
+                numbers[name][is_missing] = numbers_of_kinds(len(column.apart))[
+                    kind[is_missing] - 1
+                ]
         return Rows(self.schema, store_numbers(self.schema, numbers))
+
+
+def _shares_of_kinds(logits: torch.Tensor) -> torch.Tensor:
+    """The probability of each kind of missing values; the logit of present ones is 0."""
+    with_present = torch.cat([torch.zeros_like(logits[:, :1]), logits], dim=1)
+    return with_present.softmax(dim=1)[:, 1:]
 
 
 def _draw(shares: torch.Tensor, copies: int, rng: np.random.Generator) -> NDArray[np.float64]:

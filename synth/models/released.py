@@ -104,6 +104,13 @@ class ReleasedModel:
     error_bars: ErrorBars | None = None
     """What standard errors follow from; None if the model states its own, and in files without them."""
 
+    @property
+    def rows_sigma(self) -> float:
+        """Standard deviation of the noise of the number of rows; 0 if that is public or unknown."""
+        if isinstance(self.model, NoisyMarginals):
+            return self.model.rows_sigma
+        return 0.0 if self.error_bars is None else self.error_bars.rows_sigma
+
     def answer(self, workload: Sequence[WorkloadItem]) -> AnswerTable:
         """Answer any workload that the model covers."""
         return self.answer_queries(compile_workload(workload, self.schema))

@@ -1,14 +1,21 @@
 """The columns that a public dataset shares with a private one: same name and same kind."""
 
-from scrim.spec.columns import CategoricalColumn, IdentifierColumn
+from scrim.spec.columns import (
+    DateColumn,
+    DatetimeColumn,
+    IdentifierColumn,
+    IntegerColumn,
+    RealColumn,
+)
 from scrim.spec.errors import SpecError
-from scrim.spec.schema import Schema
+from scrim.spec.schema import Attribute, Schema
 
 
 def shared_schema(schema: Schema, public: Schema) -> Schema:
     """Return the private declarations of the shared columns, in the private order.
 
-    Categories, bounds and bins may differ; a column must not be text in one and numbers in the other.
+    Categories, bounds and bins may differ; a column must not be text in one and numbers in the other, nor
+    numbers in one and dates in the other.
     """
     found = {column.name: column for column in public.columns}
     shared = [column for column in schema.attributes if column.name in found]
@@ -18,12 +25,17 @@ def shared_schema(schema: Schema, public: Schema) -> Schema:
         )
     for column in shared:
         other = found[column.name]
-        if isinstance(other, IdentifierColumn) or (
-            isinstance(column, CategoricalColumn) != isinstance(other, CategoricalColumn)
-        ):
+        if isinstance(other, IdentifierColumn) or _kind(column) != _kind(other):
             raise SpecError(
                 f"column {column.name!r} is {column.type} in the private dataset and {other.type} in "
                 "the public one; declare the public dataset again with the same type, or without "
                 "the column"
             )
     return Schema(columns=[*shared])
+
+
+def _kind(column: Attribute) -> str:
+    """What the cells are: numbers, times or text."""
+    if isinstance(column, IntegerColumn | RealColumn):
+        return "numbers"
+    return "times" if isinstance(column, DateColumn | DatetimeColumn) else "text"

@@ -49,7 +49,7 @@ def _marginals(setting: Setting) -> list[tuple[str, ...]]:
 def left_out(asked: Iterable[MarginalBlock], measured: Iterable[Block]) -> list[tuple[str, ...]]:
     """The pairs of columns that some asked marginal contains and no measured table does.
 
-    Queries about parts of tables, such as ranges, tell too little about any pair.
+    Queries about parts of tables, such as ranges, say too little about any pair.
     """
     wanted = dict.fromkeys(p for block in asked for p in combinations(block.attributes, 2))
     tables = [block for block in measured if block.is_whole]

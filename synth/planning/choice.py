@@ -9,7 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from scrim.spec.choice import MechanismChoice, PassedOverMechanism
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn, OrdinalColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import Auto, MechanismSpec, RapPlusPlus
 from scrim.spec.population import Protection
@@ -127,7 +127,9 @@ def _refuse_unsuited(release: ReleaseSpec, planned: ReleasePlan) -> None:
     """Refuse what a mechanism can answer, but with errors that are too large to publish."""
     if not isinstance(release.mechanism, RapPlusPlus):
         return
-    if all(isinstance(column, CategoricalColumn) for column in planned.schema.attributes):
+    if all(
+        isinstance(column, LabelledColumn | OrdinalColumn) for column in planned.schema.attributes
+    ):
         raise SpecError(
             "rap_plus_plus is for numbers: on categories alone its largest error was 8 to 25 times that of "
             "generative_network (docs/mechanisms.md); use generative_network, or auto"

@@ -20,11 +20,11 @@ from synth.planning.spending import OneShot, Plan, Setting
 SQUARED_DEPENDENCE = 0.008
 """The sum of the squared differences between a table of shares and that of independent columns."""
 SECONDS_OF_STEP, SECONDS_PER_BLOCK = 1.1e-3, 1.8e-5
-"""Of one step of a fit, and of each measured block in it."""
+"""Seconds of one step of a fit, and of each measured block in it."""
 SECONDS_PER_WEIGHT, SECONDS_PER_COUNT = 1e-10, 9e-11
-"""Of one step, for each product of the mixture: per weight of a network, and per measured count."""
+"""Seconds of one step for each product of the mixture: per weight of a network, and per measured count."""
 SECONDS_AROUND, SECONDS_PER_CELL = 0.3, 1.2e-5
-"""Of everything else, and per cell of the asked tables: counting, drawing rows and answering."""
+"""Seconds of counting, drawing rows and answering: fixed, and per cell of the asked tables."""
 
 
 def expected_seconds(

@@ -1,4 +1,4 @@
-"""Forecasts of the same release at other budgets, and the smallest budget for a wanted accuracy.
+"""Forecasts of the same release at other budgets, and the smallest budget for a target accuracy.
 
 Every budget needs a plan of its own. How many are planned depends only on the size of the request, so that
 a preview stays within a second.
@@ -7,7 +7,7 @@ a preview stays within a second.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 from scrim.spec.budget import Budget, epsilon_of_units, rho_of_units
 from scrim.spec.errors import SpecError
@@ -33,9 +33,10 @@ MOST_WORK = 36_000
 """Blocks in all plans of a preview; more would take longer than half a second."""
 WORK_OF_ANSWERS = 5
 """How much longer a block takes if shares are optimised."""
-STEPS = 10
+SEARCH_STEPS = 10
 """Plans of a search: the range of epsilon is halved as often on a logarithmic scale."""
 STEPS_OF_WARNING, LEAST_STEPS = 6, 5
+"""Plans of the search for the budget that a warning names; with fewer than the second there is no search."""
 SMALLEST, LARGEST = 0.001, 100.0
 """The range of epsilon that is searched."""
 
@@ -62,7 +63,9 @@ class Budgets:
     def most(self) -> int:
         """How many budgets a preview may plan, the search included."""
         planned = self.resolved.plan
-        blocks = 1 + len(planned.asked) + len(planned.measured)
+        # A block that several items ask for is forecast for each of them.
+        asked = sum(map(len, planned.asked.items))
+        blocks = 1 + asked + len(planned.measured)
         if isinstance(self.resolved.release.mechanism, Gaussian):
             blocks *= WORK_OF_ANSWERS
         return MOST_WORK // blocks
@@ -72,10 +75,17 @@ class Budgets:
         release = self.resolved.release.model_copy(update={"budget": Budget(epsilon=epsilon)})
         units = release.budget.units(self.delta)
         schema, protection = self.subject.schema, self.subject.protection
-        queries = Queries(self.resolved.plan.asked, expand(release.mechanism.measure or [], schema))
-        planned = plan(release, schema, protection, units, public=self.public, queries=queries)
+        planned = plan(
+            release, schema, protection, units, public=self.public, queries=self._queries
+        )
         resolved = Resolved(release, FundedPlan(units, planned, None), None)
         return BudgetPoint(epsilon, rho_of_units(units), together(expect(resolved, self.subject)))
+
+    @cached_property
+    def _queries(self) -> Queries:
+        """Those of the release, listed once for all budgets."""
+        named = self.resolved.release.mechanism.measure or []
+        return Queries(self.resolved.plan.asked, expand(named, self.subject.schema))
 
     def curve(self, epsilons: Sequence[float]) -> list[BudgetPoint]:
         """The points that a preview may plan, the smallest and the largest epsilon among them.
@@ -88,7 +98,7 @@ class Budgets:
 
     def needed(self, target: AccuracyTarget, *, left: int) -> BudgetPoint | str:
         """The smallest budget within `left` that is expected to reach the target, or why there is none."""
-        steps = min(STEPS, self.most - 1)
+        steps = min(SEARCH_STEPS, self.most - 1)
         if steps < LEAST_STEPS:
             return "the request is too large for a search: ask for fewer tables, or compare budgets"
         most = min(LARGEST, epsilon_of_units(left, self.delta)) if left > 0 else 0.0

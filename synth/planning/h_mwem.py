@@ -50,10 +50,10 @@ def memory_bytes(spec: HierarchicalMwem, measured: Sequence[Block], setting: Set
     used, of_groups = set(columns_of(blocks)), set(linked.group_attributes)
     copies = 6 if spec.output == "average" else 5
     members = DOUBLE * count_kinds(used - of_groups, linked) * linked.max_group_size
-    told_apart = {
+    distinguished = {
         (block.level, tuple(name for name in block.attributes if name not in of_groups))
         for block in blocks
         if isinstance(block, HierarchicalBlock)
     }
-    remembered = min(CACHED_BYTES, 2 * members * len(told_apart))
+    remembered = min(CACHED_BYTES, 2 * members * len(distinguished))
     return DOUBLE * copies * count_kinds(used, linked) + 3 * members + remembered

@@ -32,7 +32,7 @@ class Knowledge:
     scale of synth/planning/precision.py."""
 
     def of_column(self, name: str, size: int) -> float | None:
-        """The noise of a column's own counts; None if nothing tells about it."""
+        """The noise of a column's own counts; None if no measurement covers it."""
         precision = self.precisions.get((name,), 0.0)
         return math.sqrt((1 - 1 / size) / precision) if precision else None
 
@@ -59,7 +59,7 @@ def _degrees(part: Names, sizes: Mapping[str, int]) -> int:
 
 
 def knowledge_of(resolved: Resolved, subject: Subject) -> Knowledge:
-    """What the planned measurements tell, per expected row."""
+    """What the planned measurements determine, per expected row."""
     planned, rows = resolved.plan, resolved.release.expected_rows
     reader = _Reader(subject, rows)
     spending, whole = planned.spending, 1 / math.sqrt(2 * rho_of_units(planned.split.mechanism))
@@ -132,5 +132,7 @@ class _Reader:
             if isinstance(block, MarginalBlock | PartBlock) and units > 0:
                 moved = block.sensitivity(self.subject.schema, self.subject.protection)
                 noise = math.sqrt(moved.l2_squared / (2 * rho_of_units(units))) / self.rows
+                if isinstance(block, PartBlock):  # its values are as many times as large as counts
+                    noise /= block.size(self.subject.schema)
                 found[block.attributes] = min(noise, found.get(block.attributes, math.inf))
         return found

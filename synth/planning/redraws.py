@@ -1,9 +1,16 @@
 """What further sets of rows cost: no budget, but fits, memory and storage (`outputs.draws`)."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scrim.spec.columns import CategoricalColumn, IntegerColumn
+from scrim.spec.columns import (
+    DateColumn,
+    DatetimeColumn,
+    IntegerColumn,
+    LabelledColumn,
+    OrdinalColumn,
+)
 from scrim.spec.errors import SpecError
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Attribute, Schema
@@ -12,6 +19,7 @@ from synth.planning.spending import Draws, Plan
 REAL_CHARACTERS = 18
 """A real number without declared decimals, in a CSV file."""
 PARQUET_REAL_BYTES = 8
+"""A double."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +70,12 @@ def _cell_bytes(release: ReleaseSpec, column: Attribute, schema: Schema) -> floa
 
 def _csv_bytes(column: Attribute) -> float:
     """The mean length of a value, and its separator."""
-    if isinstance(column, CategoricalColumn):
-        lengths = [len(label.encode()) for label in column.labels]
-        return 1 + sum(lengths) / len(lengths)
+    if isinstance(column, LabelledColumn):
+        return 1 + _mean_length(column.texts)
+    if isinstance(column, OrdinalColumn):
+        return 1 + _mean_length(column.texts)
+    if isinstance(column, DateColumn | DatetimeColumn):
+        return 1 + len(column.write(0))
     whole = max(len(f"{bound:.0f}") for bound in (column.lower, column.upper))
     if isinstance(column, IntegerColumn):
         return 1 + whole
@@ -72,9 +83,14 @@ def _csv_bytes(column: Attribute) -> float:
 
 
 def _parquet_bytes(column: Attribute) -> float:
-    """Categories and integers take about as many bits as tell them apart."""
-    if isinstance(column, CategoricalColumn):
-        return math.log2(len(column.labels) + 2) / 8
-    if isinstance(column, IntegerColumn):
-        return math.log2(column.upper - column.lower + 2) / 8
+    """Categories and integers take about as many bits as their number of values needs."""
+    if isinstance(column, LabelledColumn):
+        return math.log2(len(column.texts) + 2) / 8
+    line = column.line
+    if isinstance(line, IntegerColumn):
+        return math.log2(line.upper - line.lower + 2) / 8
     return PARQUET_REAL_BYTES
+
+
+def _mean_length(texts: Sequence[str]) -> float:
+    return sum(len(text.encode()) for text in texts) / len(texts)

@@ -16,6 +16,7 @@ from synth.planning.precision import Design
 SHARE_TOLERANCE = 2e-4
 """Distance from the optimal variance, relative to it, at which the steps stop."""
 MAX_STEPS = 200
+"""Most steps, also for small workloads."""
 MAX_SHARE_WORK = 2_000_000
 """Most terms that all steps together visit; large workloads get fewer steps."""
 LEAST = 0.01

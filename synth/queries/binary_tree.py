@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.schema import Attribute, Schema
@@ -151,9 +151,9 @@ class TreeQueries(QueryBlock):
         return [self._readings_of(self.schema.attribute(name)) for name in self.attributes]
 
     def _readings_of(self, column: Attribute) -> list[Reading]:
-        if isinstance(column, CategoricalColumn):
+        if isinstance(column, LabelledColumn):
             return [Reading.of(column)]
-        return [Reading.at_level(column, level) for level in range(1, self.levels + 1)]
+        return [Reading.at_level(column.line, level) for level in range(1, self.levels + 1)]
 
 
 class TreeCounter:
@@ -182,15 +182,16 @@ def _plan_of(trees: tuple[TreeQueries, ...]) -> TreePlan:
 def _cell_labels(reading: Reading, schema: Schema) -> list[str]:
     """The label of each code of a column."""
     column = schema.attribute(reading.column)
-    if isinstance(column, CategoricalColumn):
+    if isinstance(column, LabelledColumn):
         return category_labels(column)
     assert reading.edges is not None
-    intervals = [f"[{low:.15g}, {high:.15g})" for low, high in pairwise(reading.edges)]
+    edges = [column.write(edge) for edge in reading.edges]
+    intervals = [f"[{low}, {high})" for low, high in pairwise(edges)]
     intervals[-1] = intervals[-1][:-1] + "]"
     count = len(intervals)
     labels = [
         f"{column.name} in {interval} ({number} of {count})"
         for number, interval in enumerate(intervals, start=1)
     ]
-    missing = [f"{column.name} is missing (none of {count})"] if column.nullable else []
+    missing = [f"{column.name} is {kind} (none of {count})" for kind in column.apart]
     return labels + missing

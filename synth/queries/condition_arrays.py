@@ -7,20 +7,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import Attribute
 from scrim.spec.workload.bins import BinStarts, cut_bins
 from scrim.spec.workload.conditions import Condition, Conjunction, HasCode, InInterval
+from synth.missing import number_of_kind
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-MISSING = -math.inf
+MISSING_NUMBER = -math.inf
 """Represents a missing number, below all others."""
 LOWEST = -float(np.finfo(np.float64).max)
-"""Only MISSING is below it."""
+"""Only MISSING_NUMBER is below it."""
 
 Bounds = Callable[[Condition], tuple[float, float]]
 
@@ -76,8 +77,8 @@ class ConditionArrays:
 def in_numbers(
     conjunctions: Sequence[Conjunction], attributes: Sequence[Attribute]
 ) -> ConditionArrays:
-    """Conditions on numbers as a table reads them, with MISSING for missing ones."""
-    upper = {c.name: c.upper for c in attributes if not isinstance(c, CategoricalColumn)}
+    """Conditions on numbers as a table reads them, with MISSING_NUMBER for missing ones."""
+    upper = {c.name: c.line.upper for c in attributes if not isinstance(c, LabelledColumn)}
 
     def bounds(condition: Condition) -> tuple[float, float]:
         if isinstance(condition, HasCode):
@@ -85,7 +86,10 @@ def in_numbers(
         if isinstance(condition, InInterval):
             is_closed = condition.high == upper[condition.column]
             return condition.low, math.inf if is_closed else condition.high
-        return MISSING, LOWEST
+        if condition.kind:
+            low = number_of_kind(condition.kind)
+            return low, math.nextafter(low, math.inf)
+        return MISSING_NUMBER, LOWEST
 
     return _listed(conjunctions, attributes, bounds)
 
@@ -101,13 +105,14 @@ def in_bins(
         if isinstance(condition, HasCode):
             return condition.code, condition.code + 1
         column = columns[condition.column]
-        assert not isinstance(column, CategoricalColumn)
+        assert not isinstance(column, LabelledColumn)
         if column.bins is None:
             raise SpecError(cut_bins(column))
         if not isinstance(condition, InInterval):
-            return column.size - 1, column.size
+            code = column.size - len(column.apart) + condition.kind
+            return code, code + 1
         if column.name not in starts:
-            starts[column.name] = BinStarts(column)
+            starts[column.name] = BinStarts(column.line)
         span = starts[column.name].span(condition.low, condition.high)
         if span is None:
             raise SpecError(cut_bins(column))

@@ -19,7 +19,7 @@ from scrim.spec.workload.conditions import (
 )
 from synth.planning.memory import KEPT_PLANS
 from synth.queries.block import Counts, QueryBlock
-from synth.queries.condition_arrays import MISSING, ConditionArrays, in_bins, in_numbers
+from synth.queries.condition_arrays import MISSING_NUMBER, ConditionArrays, in_bins, in_numbers
 from synth.queries.condition_labels import condition_labels
 from synth.queries.conjunction_products import BinRows, ConjunctionProducts, SoftPlaces
 from synth.queries.conjunction_sums import ConjunctionSums
@@ -183,5 +183,9 @@ def _weights(block: ConjunctionQueries, names: tuple[str, ...]) -> ConjunctionWe
 
 
 def _without_nan(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Replace missing numbers by MISSING; categories are codes and have a code for missing values."""
-    return np.where(np.isnan(numbers), MISSING, numbers) if numbers.dtype.kind == "f" else numbers
+    """Replace missing numbers by MISSING_NUMBER; categories are codes and have a code for missing values."""
+    return (
+        np.where(np.isnan(numbers), MISSING_NUMBER, numbers)
+        if numbers.dtype.kind == "f"
+        else numbers
+    )

@@ -13,12 +13,13 @@ import torch
 from torch.nn.functional import pad
 from torch.utils.checkpoint import checkpoint
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.schema import Attribute, Schema
 from scrim.spec.workload.conditions import numeric_columns
+from synth.missing import LIMIT, STEP
 from synth.planning.memory import KEPT_TABLES, MAX_ENTRIES
-from synth.queries.condition_arrays import ConditionArrays, Integers
-from synth.queries.coordinates import MISSING, coordinate_starts, edge_places
+from synth.queries.condition_arrays import ConditionArrays, Floats, Integers
+from synth.queries.coordinates import coordinate_starts, edge_places, kind_starts
 from synth.queries.readable import Products, SoftRows
 
 
@@ -142,25 +143,25 @@ class SoftPlaces:
     def __init__(
         self, conditions: ConditionArrays, attributes: Sequence[Attribute], schema: Schema
     ) -> None:
-        starts = coordinate_starts(schema.attributes)
+        starts, kinds = coordinate_starts(schema.attributes), kind_starts(schema.attributes)
         numeric = {name: i for i, name in enumerate(numeric_columns(schema))}
         point = np.zeros(len(conditions.query), np.int64)
         position, low, high = point.copy(), np.zeros(len(point)), np.zeros(len(point))
         for number, column in enumerate(attributes):
             mine = conditions.column == number
-            if isinstance(column, CategoricalColumn):
+            if isinstance(column, LabelledColumn):
                 point[mine] = starts[column.name] + conditions.low[mine].astype(np.int64)
                 continue
-            point[mine] = starts[column.name] + MISSING
+            point[mine] = kinds[column.name] + _kinds_of(conditions.low[mine])
             position[mine] = numeric[column.name]
-            low[mine] = edge_places(column, conditions.low[mine])
-            high[mine] = edge_places(column, conditions.high[mine])
+            low[mine] = edge_places(column.line, conditions.low[mine])
+            high[mine] = edge_places(column.line, conditions.high[mine])
         self._point, self._position = torch.from_numpy(point), torch.from_numpy(position)
         self._low, self._high = torch.from_numpy(low), torch.from_numpy(high)
 
     def probabilities(self, rows: SoftRows) -> Probabilities:
         """The soft indicators of the conditions for each row."""
-        table = rows.coordinates
+        table = rows.points
         point, position = self._point.to(table.device), self._position.to(table.device)
         low, high = self._low.to(table), self._high.to(table)
         return Probabilities(
@@ -170,3 +171,9 @@ class SoftPlaces:
                 position[conditions], low[conditions], high[conditions]
             ),
         )
+
+
+def _kinds_of(low: Floats) -> Integers:
+    """The kind of missing numbers that each condition asks for, given its lower end; 0 for intervals."""
+    is_kind = np.isfinite(low) & (low < LIMIT)
+    return np.where(is_kind, np.rint(np.where(is_kind, low, 0.0) / -STEP), 0).astype(np.int64)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.schema import Attribute
 from synth.queries.box_counting import Weights, sum_in_boxes
 from synth.queries.condition_arrays import ConditionArrays, Floats, Integers
@@ -119,7 +119,7 @@ def _sorted_boxes(
     conditions: ConditionArrays, columns: Sequence[Attribute]
 ) -> Iterator[SortedBoxes]:
     categories_first = np.argsort(
-        [not isinstance(c, CategoricalColumn) for c in columns], kind="stable"
+        [not isinstance(c, LabelledColumn) for c in columns], kind="stable"
     )
     conditions = conditions.sorted_by(np.argsort(categories_first))
     for sorted_by, queries in _by_first_columns(conditions, columns).items():
@@ -139,7 +139,7 @@ def _by_first_columns(
     members: dict[tuple[int, ...], list[int]] = {}
     about: dict[tuple[int, ...], set[int]] = {}
     for query, (start, end) in enumerate(pairwise(conditions.start().tolist())):
-        is_category = end > start and isinstance(columns[column[start]], CategoricalColumn)
+        is_category = end > start and isinstance(columns[column[start]], LabelledColumn)
         first = tuple(column[start : min(end, start + 1 + is_category)])
         members.setdefault(first, []).append(query)
         about.setdefault(first, set()).update(column[start:end])

@@ -57,7 +57,7 @@ class Contribution:
         """The contribution of each number to each query's sum: one row per number."""
         if self.slope is None:
             return self.offset[numbers.astype(np.int64)]
-        missing = np.isnan(numbers)
+        missing = are_missing(numbers, self.lower)
         steps = place(numbers, self.lower, self.span)
         added: NDArray[np.int64] = steps[:, None] * self.slope + missing[:, None] * self.offset
         return added
@@ -67,9 +67,14 @@ PLACES = 2**16
 """Steps between the bounds of a numeric column, in halfspaces."""
 
 
+def are_missing(numbers: NDArray[Any], lower: float) -> NDArray[np.bool_]:
+    """Whether numbers are missing: NaN and the numbers of other kinds are not above the lower bound."""
+    return ~(numbers >= lower)
+
+
 def place(numbers: NDArray[Any], lower: float, span: float) -> NDArray[np.int64]:
     """The nearest step between the bounds; missing numbers are at step 0."""
-    shares = np.nan_to_num((numbers - lower) / span, nan=0.0)
+    shares = (np.where(are_missing(numbers, lower), lower, numbers) - lower) / span
     return np.rint(np.clip(shares, 0, 1) * PLACES).astype(np.int64)
 
 

@@ -10,14 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.checkpoint import checkpoint
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.population import Protection
 from scrim.spec.schema import Attribute, Schema
 from scrim.spec.sensitivity import Sensitivity, of_predicates
 from scrim.spec.workload.halfspaces import HalfspaceBlock
 from synth.planning.memory import KEPT_TABLES, MAX_ENTRIES
 from synth.queries.block import Counts, QueryBlock
-from synth.queries.coordinates import MISSING, PLACE, coordinate_starts, span_of
+from synth.queries.coordinates import IS_MISSING, PLACE, coordinate_starts, span_of
 from synth.queries.features import PLACES, Contribution, HalfspaceFeatures
 from synth.queries.halfspace_counting import HalfspaceCounting
 from synth.queries.halfspace_draws import UNIT, WEIGHT, Batch, HalfspaceDraws
@@ -162,12 +162,12 @@ def _on_relaxed(batch: Batch, rows: SoftRows, recompute: bool) -> torch.Tensor:
 
 def _contribution(column: Attribute, weights: NDArray[np.int32], start: int) -> Contribution:
     """The contribution of one column; `weights` has one row per coordinate."""
-    if isinstance(column, CategoricalColumn):
+    if isinstance(column, LabelledColumn):
         offset = weights[start : start + column.size].astype(np.int64) * PLACES
         return Contribution(lower=0.0, span=1.0, slope=None, offset=offset)
     return Contribution(
-        lower=float(column.lower),
-        span=span_of(column),
+        lower=float(column.line.lower),
+        span=span_of(column.line),
         slope=weights[start + PLACE].astype(np.int64),
-        offset=weights[start + MISSING].astype(np.int64)[None, :] * PLACES,
+        offset=weights[start + IS_MISSING].astype(np.int64)[None, :] * PLACES,
     )

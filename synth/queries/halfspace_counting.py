@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.schema import Attribute
 from scrim.spec.workload.halfspaces import coordinates
 from synth.compiled import kept_on_disk
-from synth.queries.coordinates import MISSING, PLACE, coordinate_starts, span_of
-from synth.queries.features import PLACES, place
+from synth.queries.coordinates import IS_MISSING, PLACE, coordinate_starts, span_of
+from synth.queries.features import PLACES, are_missing, place
 from synth.queries.halfspace_draws import Batch
 from synth.queries.marginal_counter import ROWS_WORTH_A_THREAD
 
@@ -73,8 +73,11 @@ class MergedColumns:
         codes = np.zeros((), np.int64)
         for column, size in zip(self.columns, self.sizes, strict=True):
             mine = numbers[column.name]
-            is_category = isinstance(column, CategoricalColumn)
-            codes = codes * size + (mine.astype(np.int64) if is_category else np.isnan(mine))
+            codes = codes * size + (
+                mine.astype(np.int64)
+                if isinstance(column, LabelledColumn)
+                else are_missing(mine, column.line.lower)
+            )
         return codes
 
     def weights(self, weights: NDArray[np.int32], starts: Mapping[str, int]) -> Floats:
@@ -82,10 +85,10 @@ class MergedColumns:
         added = np.zeros((1, len(weights)))
         for column, size in zip(self.columns, self.sizes, strict=True):
             start = starts[column.name]
-            if isinstance(column, CategoricalColumn):
+            if isinstance(column, LabelledColumn):
                 mine = weights[:, start : start + size].T.astype(np.float64)
             else:
-                missing = weights[:, start + MISSING].astype(np.float64)
+                missing = weights[:, start + IS_MISSING].astype(np.float64)
                 mine = np.stack([np.zeros_like(missing), missing])
             added = (added[:, None, :] + mine[None, :, :]).reshape(-1, len(weights))
         return added * PLACES
@@ -97,7 +100,7 @@ class HalfspaceCounting:
     def __init__(self, columns: Sequence[Attribute]) -> None:
         self._starts = coordinate_starts(columns)
         self._parts = _parts(columns)
-        self._numeric = [c for c in columns if not isinstance(c, CategoricalColumn)]
+        self._numeric = [c for c in columns if not isinstance(c, LabelledColumn)]
 
     def prepare(self, numbers: Mapping[str, NDArray[Any]]) -> "PreparedRows":
         """Convert rows to the form in which they are counted."""
@@ -109,7 +112,7 @@ class HalfspaceCounting:
             first += part.size
         steps = np.empty((len(self._numeric), rows))
         for i, column in enumerate(self._numeric):
-            steps[i] = place(numbers[column.name], column.lower, span_of(column))
+            steps[i] = place(numbers[column.name], column.line.lower, span_of(column.line))
         return PreparedRows(codes, steps)
 
     def count(self, rows: "PreparedRows", batch: Batch) -> Integers:
@@ -148,8 +151,7 @@ class PreparedRows:
 def _parts(columns: Sequence[Attribute]) -> list[MergedColumns]:
     parts: list[MergedColumns] = []
     for column in columns:
-        is_category = isinstance(column, CategoricalColumn)
-        if not is_category and not column.nullable:
+        if not isinstance(column, LabelledColumn) and not column.apart:
             continue
         size = coordinates(column)
         if parts and parts[-1].size * size <= MERGED_CODES:

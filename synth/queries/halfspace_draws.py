@@ -25,6 +25,7 @@ LARGEST_NORMAL = 8.0
 DRAWN_AT_ONCE = 2**22
 """Limit of numbers in a batch of halfspaces that are drawn together."""
 MAX_BATCH = 512
+"""Most halfspaces of a batch."""
 KEPT_BYTES = 2**28
 """Memory limit of cached batches; other batches are drawn again when they are needed."""
 

@@ -187,7 +187,8 @@ class GroupSizeQueries(LinkedBlock):
     @classmethod
     def counter(cls, blocks: Sequence["GroupSizeQueries"]) -> GroupSizeCounter:
         """Count the sizes once."""
-        return GroupSizeCounter(blocks)
+        first = blocks[0]
+        return GroupSizeCounter(first.schema.key, sizes=first.size, blocks=len(blocks))
 
     @classmethod
     def on_product(cls, blocks: Sequence["GroupSizeQueries"], mixture: Products) -> torch.Tensor:

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from scrim.spec.columns import CategoricalColumn
 from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
 from scrim.spec.sensitivity import Sensitivity, of_partition
@@ -116,14 +115,7 @@ def joined(names: Sequence[str]) -> str:
 
 def code_labels(schema: Schema, name: str) -> list[str]:
     """A readable name of each code of a column: its categories or bins, and missing."""
-    column = schema.attribute(name)
-    if isinstance(column, CategoricalColumn):
-        labels = list(column.labels)
-    else:
-        edges = [f"{edge:.15g}" for edge in column.edges]
-        labels = [f"[{a}, {b})" for a, b in pairwise(edges)]
-        labels[-1] = labels[-1][:-1] + "]"
-    return [*labels, "missing"] if column.nullable else labels
+    return schema.attribute(name).code_labels
 
 
 def _flat(block: Marginal, table: torch.Tensor, domain: Domain) -> torch.Tensor:

@@ -18,6 +18,7 @@ import torch
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 PANEL = 48
+"""Least rows of a panel."""
 MAX_PANELS = 8
 """The upper half of P^T P is computed in up to 8 panels of at least 48 rows, each from its diagonal on.
 Narrower panels make slower matrix products than they save."""

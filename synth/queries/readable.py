@@ -90,6 +90,10 @@ class SoftRows(Protocol):
     def coordinates(self) -> torch.Tensor:
         """The coordinates that halfspaces weigh (synth/queries/coordinates.py); one column per row."""
 
+    @property
+    def points(self) -> torch.Tensor:
+        """The coordinates, then the probabilities of kinds of missing values where there are several."""
+
     def between(self, columns: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
         """The soft indicators that numbers are present and between two places; one line per interval."""
 

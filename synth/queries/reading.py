@@ -7,9 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
+from scrim.spec.columns import IntegerColumn, LabelledColumn, RealColumn
 from scrim.spec.schema import Attribute
 from scrim.spec.workload.binary_tree import at_level, level_name
+from synth.missing import kinds_in, numbers_of_kinds
 
 
 @dataclass(frozen=True)
@@ -19,14 +20,14 @@ class Reading:
     name: str
     column: str
     size: int
-    """Number of codes; the last one is for missing values, if the column may have any."""
+    """Number of codes; those after the cells are apart from the numbers, such as missing ones."""
     edges: tuple[float, ...] | None
     """Edges of the cells; None for categories, whose codes are used unchanged."""
 
     @classmethod
     def of(cls, column: Attribute) -> Self:
         """Its categories, or its declared bins."""
-        edges = None if isinstance(column, CategoricalColumn) else column.edges
+        edges = None if isinstance(column, LabelledColumn) else column.edges
         return cls(column.name, column.name, column.size, edges)
 
     @classmethod
@@ -40,15 +41,15 @@ class Reading:
         if self.edges is None:
             return numbers.astype(np.int64)
         codes = np.searchsorted(self._inner, numbers, side="right")
-        codes[np.isnan(numbers)] = self.size - 1
-        return codes
+        cells = len(self.edges) - 1
+        kinds = kinds_in(numbers, self.size - cells)
+        return np.where(kinds > 0, cells - 1 + kinds, codes)
 
     def codes_of(self, column: Attribute) -> NDArray[np.int64]:
         """The code of each category or bin of the column; its bins must be parts of the cells."""
-        if isinstance(column, CategoricalColumn):
+        if isinstance(column, LabelledColumn):
             return np.arange(column.size)
-        missing = [np.nan] if column.nullable else []
-        return self.codes(np.array([*column.edges[:-1], *missing]))
+        return self.codes(np.concatenate([column.edges[:-1], numbers_of_kinds(len(column.apart))]))
 
     @cached_property
     def _inner(self) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ class FinestTable:
 
     levels: int
     sizes: tuple[int, ...]
-    """The size of each column; a nullable numeric column has one more cell."""
+    """The size of each column; a numeric column has one more cell for each kind of missing values."""
     is_numeric: tuple[bool, ...]
 
     @property
@@ -37,25 +37,31 @@ class FinestTable:
             size for size, is_numeric in zip(self.sizes, self.is_numeric, strict=True) if is_numeric
         ]
 
-    def padded(self, first: int, nothing: int) -> Integers:
+    @property
+    def apart(self) -> int:
+        """The most cells for missing numbers of a column."""
+        finest: int = 2**self.levels
+        return max(self.numeric_sizes) - finest
+
+    def padded(self, first: int, nothing: int, apart: int) -> Integers:
         """Positions of its cells: one row per combination of categories, then axes of numbers.
 
-        Every numeric axis has a cell for missing numbers here; it is `nothing` if there are none.
+        Every numeric axis has `apart` cells for missing numbers here; unused ones are `nothing`.
         """
         positions = first + np.arange(math.prod(self.sizes)).reshape(self.sizes)
         positions = positions.transpose(self.order).reshape(-1, *self.numeric_sizes)
-        whole = (2**self.levels + 1,) * len(self.numeric_sizes)
+        whole = (2**self.levels + apart,) * len(self.numeric_sizes)
         padded = np.full((len(positions), *whole), nothing)
         padded[:, *(slice(size) for size in self.numeric_sizes)] = positions
         return padded
 
-    def cells(self, expanded: Integers) -> Iterator[Integers]:
+    def cells(self, expanded: Integers, apart: int) -> Iterator[Integers]:
         """The positions of each combination of levels among all cells, coarse ones first."""
         categories = [self.sizes[axis] for axis in self.order[: -len(self.numeric_sizes)]]
         back = np.argsort(self.order)
         for levels in product(range(1, self.levels + 1), repeat=len(self.numeric_sizes)):
             slices = [
-                _slice_of(level, size > 2**self.levels)
+                _slice_of(level, size - 2**self.levels, apart)
                 for level, size in zip(levels, self.numeric_sizes, strict=True)
             ]
             found = expanded[:, *slices]
@@ -75,12 +81,13 @@ class TreeFold:
         cells_of: dict[int, Integers] = {}
         offset = 0
         for (levels, numeric), numbers in alike.items():
-            padded = [trees[number].padded(starts[number], nothing) for number in numbers]
+            apart = max(trees[number].apart for number in numbers)
+            padded = [trees[number].padded(starts[number], nothing, apart) for number in numbers]
             self._gathered.append((levels, torch.from_numpy(np.concatenate(padded))))
             for number, table in zip(numbers, padded, strict=True):
-                shape = (len(table), *(_width(levels),) * numeric)
+                shape = (len(table), *(_width(levels, apart),) * numeric)
                 expanded = offset + np.arange(math.prod(shape)).reshape(shape)
-                cells_of[number] = np.concatenate(list(trees[number].cells(expanded)))
+                cells_of[number] = np.concatenate(list(trees[number].cells(expanded, apart)))
                 offset += expanded.size
         ordered = [cells_of[number] for number in range(len(trees))]
         self._order = torch.from_numpy(np.concatenate(ordered))
@@ -100,7 +107,7 @@ class TreeFold:
 
 def _with_coarser_levels(cells: torch.Tensor, levels: int) -> torch.Tensor:
     """The last axis at every level, coarse ones first; each level ends with the missing numbers."""
-    numbers, missing = cells[..., :-1], cells[..., -1:]
+    numbers, missing = cells[..., : 2**levels], cells[..., 2**levels :]
     parts = [numbers, missing]
     for _ in range(levels - 1):
         numbers = numbers.reshape(*numbers.shape[:-1], -1, 2).sum(-1)
@@ -108,12 +115,12 @@ def _with_coarser_levels(cells: torch.Tensor, levels: int) -> torch.Tensor:
     return torch.cat(parts, dim=-1)
 
 
-def _width(levels: int) -> int:
+def _width(levels: int, apart: int) -> int:
     """The total number of cells of a numeric column at all levels."""
-    return sum(2**level + 1 for level in range(1, levels + 1))
+    return sum(2**level + apart for level in range(1, levels + 1))
 
 
-def _slice_of(level: int, is_nullable: bool) -> slice:
-    """The slice of a level's cells among those of all levels."""
-    start = _width(level - 1)
-    return slice(start, start + 2**level + is_nullable)
+def _slice_of(level: int, kinds: int, apart: int) -> slice:
+    """The slice of a level's cells among those of all levels; a column uses `kinds` of `apart` cells."""
+    start = _width(level - 1, apart)
+    return slice(start, start + 2**level + kinds)

@@ -2,24 +2,49 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 
+from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.queries.marginal import Marginal
 from synth.queries.readable import Cells, Products, WeightedRows
 from synth.queries.reading import Reading
 from synth.queries.tree_levels import FinestTable, TreeFold
 
-if TYPE_CHECKING:
-    from synth.queries.binary_tree import TreeQueries
+
+class Tree(Protocol):
+    """What a plan reads of a tree's queries."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The columns of the tree."""
+
+    @property
+    def levels(self) -> int:
+        """How often the range of a number is halved."""
+
+    @property
+    def schema(self) -> Schema:
+        """The declared columns."""
+
+    @property
+    def size(self) -> int:
+        """Total number of cells of all tables."""
+
+    @property
+    def finest(self) -> tuple[Reading, ...]:
+        """The readings of the columns at the last level."""
+
+    def require_bins(self) -> None:
+        """Refuse models with binned numbers if the bins are not parts of the cells."""
 
 
 class TreePlan:
     """A plan for several trees: the readings of their columns, and how their cells are summed."""
 
-    def __init__(self, trees: Sequence["TreeQueries"]) -> None:
+    def __init__(self, trees: Sequence[Tree]) -> None:
         self._trees = trees
         self.readings = list({r.name: r for tree in trees for r in tree.finest}.values())
         self.finest = tuple(
@@ -80,9 +105,7 @@ class TreePlan:
             found.append(self._with_uniform(tree, table, mine))
         return found
 
-    def _with_uniform(
-        self, tree: "TreeQueries", table: torch.Tensor, known: Sequence[str]
-    ) -> torch.Tensor:
+    def _with_uniform(self, tree: Tree, table: torch.Tensor, known: Sequence[str]) -> torch.Tensor:
         table = table.reshape([r.size if r.name in known else 1 for r in tree.finest])
         for axis, reading in enumerate(tree.finest):
             if reading.name not in known:

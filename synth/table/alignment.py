@@ -7,7 +7,7 @@ from scrim.spec.columns import RealColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import Attribute, Schema
 from synth.planning.alignment import shared_schema
-from synth.table.chunk import Chunk
+from synth.table.chunk import Array, Chunk
 from synth.table.encoding import AttributeCodec, attribute_codec
 from synth.table.table import Table
 
@@ -49,6 +49,14 @@ class _AlignedChunks:
     def __iter__(self) -> Iterator[Chunk]:
         for chunk in self.public.chunks():
             yield {
-                name: ours.encode(theirs.decode(chunk[name]))
+                name: _aligned(chunk[name], theirs, ours)
                 for name, (theirs, ours) in self.codecs.items()
             }
+
+
+def _aligned(stored: Array, theirs: AttributeCodec, ours: AttributeCodec) -> Array:
+    aligned = ours.encode(theirs.decode(stored))
+    kinds = theirs.kinds(stored)
+    for position, kind in enumerate(theirs.column.kinds[1:], start=2):
+        aligned[kinds == position] = ours.stored_kind(kind)
+    return aligned

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Protocol, Self
 from synth.table.chunk import TableError
 
 PIECE_BYTES = 2**20
+"""Size of the pieces in which files are read."""
 MAX_UNPACKED_BYTES = 2**36
 """Largest decompressed size of a table: 64 GiB."""
 MAX_RATIO = 250

@@ -11,11 +11,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from scrim.spec.columns import IntegerColumn, RealColumn
+from scrim.spec.columns.missing import as_number
+from synth.missing import number_of_kind
 from synth.table.chunk import TableError
 
-_NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity))$"
+Floats = npt.NDArray[np.float64]
+
+_NUMBER_TEXT = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity))$"
 _MIDNIGHT = r" 00:00:00(?:\.0+)?$"
 _LARGEST_EXACT = 2.0**53
+"""Whole numbers up to this have an exact float."""
 
 MAX_CELL_BYTES = 2**20
 """Longest text of a cell; a declared value has at most 1,000 characters."""
@@ -23,7 +29,7 @@ MAX_CELL_BYTES = 2**20
 
 def texts_of(cells: Any, *, column: str) -> Any:
     """The cells as Arrow strings, missing as null."""
-    cells = _plain(cells)
+    cells = plain(cells)
     kind = cells.type
     if pa.types.is_floating(kind):
         return _text_of_floats(cells)
@@ -45,7 +51,7 @@ def texts_of(cells: Any, *, column: str) -> Any:
 
 def numbers_of(cells: Any, *, column: str) -> npt.NDArray[np.float64]:
     """The cells as floats, missing and unreadable ones as NaN, infinities kept."""
-    cells = _plain(cells)
+    cells = plain(cells)
     kind = cells.type
     if _is_text(kind):
         cells = _parsed(_decoded(cells, column))
@@ -65,6 +71,34 @@ def numbers_of(cells: Any, *, column: str) -> npt.NDArray[np.float64]:
     return np.asarray(cells.to_numpy(zero_copy_only=False), np.float64)
 
 
+def numbers_and_kinds(cells: Any, column: IntegerColumn | RealColumn) -> Floats:
+    """The cells as numbers between the bounds, missing ones of each kind as in synth/missing.py."""
+    cells = plain(cells)
+    numbers = numbers_of(cells, column=column.name)
+    if column.missing is None:
+        return numbers
+    # Clamped first, so that no number is read as a kind.
+    found = np.clip(numbers, column.lower, column.upper)
+    texts = _trimmed(cells, column.name) if _is_text(cells.type) else None
+    for spelling, kind in column.kind_of_spelling.items():
+        number = as_number(spelling)
+        is_kind = np.zeros(len(numbers), np.bool_) if number is None else numbers == number
+        if texts is not None:
+            is_kind |= np.asarray(pc.fill_null(pc.equal(texts, spelling), False))
+        index = column.kinds.index(kind) if kind in column.kinds else 0
+        found[is_kind] = number_of_kind(index)
+    return found
+
+
+def _trimmed(cells: Any, column: str) -> Any:
+    return pc.utf8_trim_whitespace(_decoded(cells, column))
+
+
+def is_boolean(cells: Any) -> bool:
+    """Whether the cells are of type boolean."""
+    return bool(pa.types.is_boolean(cells.type))
+
+
 def longest_text(cells: Any, *, column: str) -> int:
     """The length of the longest text; refuse cells that are too long."""
     longest = pc.max(pc.binary_length(cells)).as_py() or 0
@@ -76,7 +110,8 @@ def longest_text(cells: Any, *, column: str) -> int:
     return int(longest)
 
 
-def _plain(cells: Any) -> Any:
+def plain(cells: Any) -> Any:
+    """The cells without a dictionary or an extension type."""
     if isinstance(cells.type, pa.BaseExtensionType):
         cells = cells.storage
     return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
@@ -115,7 +150,7 @@ def _parsed(texts: Any) -> Any:
     except pa.ArrowInvalid:
         pass
     trimmed = pc.utf8_trim_whitespace(texts)
-    readable = pc.match_substring_regex(trimmed, _NUMBER)
+    readable = pc.match_substring_regex(trimmed, _NUMBER_TEXT)
     return pc.cast(pc.if_else(readable, trimmed, pa.scalar(None, pa.string())), pa.float64())
 
 

@@ -22,9 +22,12 @@ Array = npt.NDArray[Any]
 Chunk = Mapping[str, Array]
 """One array per declared column, all of the same length.
 
-categorical: the index of the label, in the smallest unsigned type; missing is one past the labels.
-integer: the value minus `lower`, in the smallest unsigned type; missing is one past the range.
-real: the value itself, as float64; missing is NaN, always with the same bits.
+categorical, boolean, code: the index of the text, in the smallest unsigned type; kinds of missing values
+come after the texts.
+integer, ordinal, date, datetime: the number on the column's line minus the lowest one, in the smallest
+unsigned type; kinds of missing values come after the range.
+real: the value itself, as float64; missing is NaN, always with the same bits; other kinds of missing
+values are the numbers of synth/missing.py.
 identifier: 16 bytes of BLAKE2b of the text; missing is sixteen zero bytes.
 """
 
@@ -38,6 +41,11 @@ class TableError(ValueError):
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
         self.problem = problem
+
+
+def smallest_unsigned(largest: int) -> np.dtype[Any]:
+    """The smallest unsigned type that holds `largest`."""
+    return np.min_scalar_type(max(0, largest))
 
 
 def arrow_type(dtype: np.dtype[Any]) -> Any:

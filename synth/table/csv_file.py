@@ -21,22 +21,22 @@ from synth.table.bytestream import (
     stream_of,
     unzipped_if_gzip,
 )
-from synth.table.chunk import Array, Chunk, TableError
+from synth.table.chunk import Chunk, TableError
 from synth.table.encoding import (
-    AttributeCodec,
-    CategoricalCodec,
     Codec,
-    RealCodec,
     attribute_codec,
     codec_of,
     locate_columns,
 )
 
 CHUNK_ROWS = 2**18
+"""Rows of a chunk: about 10 MiB for tables of a few dozen columns."""
 PARSED_BYTES = 4 * 2**20
 """Number of bytes parsed at a time; a row must fit into it."""
 HEADER_BYTES = 2**20
+"""Longest header of a file."""
 _WRITTEN_CELLS = 2**20
+"""Cells that are written at a time."""
 
 _HEADER_FIELD = re.compile(rb'(?:"((?:[^"]|"")*+)"|([^",\r\n][^,\r\n]*+|))(,|\r\n|\r|\n|\Z)')
 _NEEDS_QUOTES = re.compile(r'[",\r\n\ufeff]|^\s|\s$|^$')
@@ -190,10 +190,21 @@ def _explain(message: str, watch: _RowWatch) -> str:
 # Writing ----------------------------------------------------------------------------------------
 
 
-def write_csv(destination: Destination, schema: Schema, chunks: Iterable[Chunk]) -> None:
-    """Write the chunks as a CSV file of the released columns; missing is an empty cell without quotes."""
-    writers = {column.name: _cell_writer(attribute_codec(column)) for column in schema.attributes}
-    header = ",".join(_quoted_if_needed(name) for name in writers) + "\n"
+def write_csv(
+    destination: Destination,
+    schema: Schema,
+    chunks: Iterable[Chunk],
+    *,
+    escape: Callable[[str], str] = str,
+) -> None:
+    """Write the chunks as a CSV file of the released columns; missing is an empty cell without quotes,
+    or the declared spelling of its kind. Names and texts go through `escape`."""
+
+    def quoted(text: str) -> str:
+        return _quoted_if_needed(escape(text))
+
+    writers = {c.name: attribute_codec(c).writer(quoted) for c in schema.attributes}
+    header = ",".join(map(quoted, writers)) + "\n"
     # Wide tables are written a few rows at a time, so that the text of a piece stays small.
     step = max(1, _WRITTEN_CELLS // len(writers))
     with opened(destination, "wb") as stream:
@@ -217,21 +228,6 @@ def _lines(columns: list[Any]) -> memoryview:
     lines = pc.binary_join_element_wise(rows, empty, newline)
     # Arrow keeps the strings of an array one after another: together they are the file's text.
     return memoryview(lines.buffers()[2])
-
-
-def _cell_writer(codec: AttributeCodec) -> Callable[[Array], Any]:
-    """Return a function that converts a stored column to the text of its cells."""
-    if isinstance(codec, CategoricalCodec):
-        labels = [_quoted_if_needed(label) for label in codec.labels.to_pylist()]
-        texts = pa.array([*labels, ""], pa.large_string())
-        return lambda stored: texts.take(pa.array(stored))
-    if isinstance(codec, RealCodec) and codec.decimals is not None:
-        digits = codec.decimals
-        return lambda stored: pa.array(
-            ["" if x is None else f"{x:.{digits}f}" for x in codec.decode(stored).to_pylist()],
-            pa.large_string(),
-        )
-    return lambda stored: pc.fill_null(pc.cast(codec.decode(stored), pa.large_string()), "")
 
 
 def _quoted_if_needed(text: str) -> str:

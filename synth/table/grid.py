@@ -6,6 +6,7 @@ import numpy.typing as npt
 Reals = npt.NDArray[np.float64]
 
 _LARGEST_EXACT = 2.0**53
+"""Whole numbers up to this have an exact float."""
 
 
 def grid_limits(low: Reals | float, high: Reals | float, scale: float) -> tuple[Reals, Reals]:

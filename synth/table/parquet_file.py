@@ -16,13 +16,20 @@ from scrim.spec.schema import Schema
 from synth.table.bytestream import MAX_UNPACKED_BYTES, opened, refuse_unpacked
 from synth.table.cells import longest_text
 from synth.table.chunk import Chunk, TableError
-from synth.table.encoding import attribute_codec, codec_of, locate_columns
+from synth.table.encoding import (
+    arrow_arrays,
+    arrow_fields,
+    attribute_codec,
+    codec_of,
+    locate_columns,
+)
 from synth.table.parquet_pages import DAMAGED_PARQUET, ParquetPage, pages_of
 
 Source = str | PathLike[str] | BinaryIO
 T = TypeVar("T")
 
 CHUNK_ROWS = 2**18
+"""Rows of a chunk: about 10 MiB for tables of a few dozen columns."""
 FOOTER_BYTES = 2**23
 """Largest footer of a file, which lists the columns of every row group."""
 PAGE_BYTES = 2**25
@@ -37,7 +44,9 @@ MAX_PAGES = 2**18
 PARQUET_SCHEMA_KEY = b"scrim.schema"
 """Metadata key under which a written file stores its schema as JSON."""
 _BUFFER_BYTES = 2**20
+"""Bytes that Arrow reads at a time."""
 _TAIL_BYTES = 8
+"""The length of the footer and a mark, at the end of every Parquet file."""
 
 # Numbers in parquet.thrift. The decoded size of these encodings is unknown before decoding.
 _UNBOUNDED = {6: "DELTA_LENGTH_BYTE_ARRAY", 7: "DELTA_BYTE_ARRAY"}
@@ -273,13 +282,16 @@ def _is_the_systems(error: Exception) -> bool:
 
 
 def write_parquet(destination: Source, schema: Schema, chunks: Iterable[Chunk]) -> None:
-    """Write the chunks as a Parquet file of the released columns; missing is null."""
+    """Write the chunks as a Parquet file of the released columns; missing is null.
+
+    Several kinds of missing values are told apart by a column beside theirs, with the name of the kind.
+    """
     codecs = [attribute_codec(column) for column in schema.attributes]
-    fields = [(codec.column.name, codec.arrow_type) for codec in codecs]
+    fields = [field for codec in codecs for field in arrow_fields(codec)]
     metadata = {PARQUET_SCHEMA_KEY: schema.model_dump_json().encode()}
     layout = pa.schema(fields, metadata=metadata)
     target = Path(destination) if isinstance(destination, str | PathLike) else destination
     with pq.ParquetWriter(target, layout) as writer:
         for chunk in chunks:
-            arrays = [codec.decode(chunk[codec.column.name]) for codec in codecs]
+            arrays = [a for codec in codecs for a in arrow_arrays(codec, chunk[codec.column.name])]
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=layout))

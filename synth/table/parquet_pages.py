@@ -13,6 +13,7 @@ from synth.table.chunk import TableError
 HEADER_BYTES = 2**20
 """Largest header of a page; writers omit statistics longer than a few kilobytes."""
 _USUAL_HEADER_BYTES = 2**12
+"""Read first: nearly all headers of pages are shorter."""
 DAMAGED_PARQUET = "the file is not Parquet, or is damaged or encrypted; write and upload it again"
 
 # Field numbers of `PageHeader` in parquet.thrift, and the field of the value count of each kind of page.
@@ -24,6 +25,7 @@ _VALUES, _ENCODING = 1, {_DATA: 2, _DICTIONARY: 2, _DATA_V2: 4}
 _STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 12
 _INTEGERS = (4, 5, 6)
 _MAX_DEPTH = 8
+"""Deepest nesting of a header; page headers have three levels."""
 
 
 @dataclass(frozen=True, slots=True)

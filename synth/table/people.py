@@ -21,6 +21,7 @@ from synth.table.chunk import DIGEST, Array, Chunk
 Words = npt.NDArray[np.uint64]
 
 _RANKED_AT_ONCE = 2**22
+"""Rows that are sorted at a time."""
 
 
 def choose_rows(

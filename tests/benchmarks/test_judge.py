@@ -29,7 +29,7 @@ from benchmarks.judge.tables import credit_schema
 from benchmarks.judge.targets import against_the_best, check_targets
 from benchmarks.judge.times import SmallJob, figures_of_times, generated_problem
 from benchmarks.products.sets import named
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from synth.queries import compile_workload
 from tests.support import coded_schema, coded_table
 
@@ -115,10 +115,10 @@ def test_the_credit_table_is_declared_without_its_identifier() -> None:
     assert len(schema.attributes) == 24
     assert all(column.name != "ID" for column in schema.columns)
     education, paid = schema.attribute("EDUCATION"), schema.attribute("PAY_AMT1")
-    assert isinstance(education, CategoricalColumn)
+    assert isinstance(education, LabelledColumn)
     assert education.labels == ("0", "1", "2", "3", "4", "5", "6")
     # Nothing paid is a bin of its own.
-    assert not isinstance(paid, CategoricalColumn) and paid.edges[:3] == (0, 1, 1_000)
+    assert not isinstance(paid, LabelledColumn) and paid.edges[:3] == (0, 1, 1_000)
 
 
 # States of the code

@@ -102,10 +102,10 @@ def test_a_set_has_its_columns_and_its_persons(name: str, rows: pd.DataFrame) ->
 def test_bounds_are_those_of_the_schema_or_of_the_chosen_persons(rows: pd.DataFrame) -> None:
     columns = numeric_columns(persons("ZZ", COLUMN_SETS["coverage"]).schema)
     income, age = columns["PINCP"], columns["AGEP"]
-    assert (income.lower, income.upper, income.nullable) == (-11_500, 30_000, False)
-    assert (age.lower, age.upper) == (15, 64)
+    assert (income.line.lower, income.line.upper, income.nullable) == (-11_500, 30_000, False)
+    assert (age.line.lower, age.line.upper) == (15, 64)
     hours = numeric_columns(persons("ZZ", COLUMN_SETS["mobility"]).schema)["WKHP"]
-    assert (hours.lower, hours.upper, hours.nullable) == (1, 99, True)
+    assert (hours.line.lower, hours.line.upper, hours.nullable) == (1, 99, True)
 
 
 @pytest.mark.parametrize("name", SETS)

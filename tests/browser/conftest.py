@@ -18,6 +18,20 @@ from service.keys.service import create_key
 from tests.browser.support import Person, find_chromium, flags
 from tests.worker.support import Stack, await_that, running_stack
 
+KINDS: list[dict[str, Any]] = [
+    {"type": "categorical", "values": ["surgery", "medicine", "children", "other"]},
+    {"type": "integer", "lower": 0, "upper": 99, "bins": {"width": 10}, "missing": ["999", "?"]},
+    {"type": "real", "lower": 0, "upper": 500000, "bins": {"edges": [0, 100, 10000, 500000]}},
+    {"type": "date", "lower": "2015-01-01", "upper": "2024-12-31", "bins": {"width": 90}},
+    {"type": "code", "values": [f"A{place:02}" for place in range(60)], "levels": [1, 2]},
+    {"type": "boolean", "true": ["yes"], "false": ["no"]},
+    {"type": "ordinal", "values": ["mild", "moderate", "severe"]},
+]
+WIDE = {
+    "columns": [{"name": f"column_{place}", **KINDS[place % len(KINDS)]} for place in range(99)]
+    + [{"name": "pid", "type": "identifier"}]
+}
+
 
 @dataclass(frozen=True)
 class World:
@@ -30,6 +44,10 @@ class World:
     waiting: UUID
     release: UUID
     unpublished: UUID
+    wide: UUID
+    """A dataset of 100 columns of all types, without rows."""
+    saved: UUID
+    """A saved schema."""
 
     @property
     def url(self) -> str:
@@ -87,7 +105,10 @@ def _furnished(stack: Stack) -> World:
 
     for each in (release, unpublished):
         await_that(partial(has_succeeded, each), "a release")
-    return World(stack, keys, population, dataset, stack.dataset(population), release, unpublished)
+    saved = stack.schema("people", WIDE)
+    wide = stack.dataset(population, schema=WIDE)
+    waiting = stack.dataset(population)
+    return World(stack, keys, population, dataset, waiting, release, unpublished, wide, saved)
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def make_population(person: Person) -> None:
     person.page.get_by_label("A person with several rows").check()
     person.fill("Largest number of rows per person, or of people per household", "4")
     person.fill("Amount *", "20")
-    person.press("Make the population")
+    person.press("Create the population")
     person.page.get_by_role("heading", name=POPULATION).wait_for()
     assert "Protects each person with up to 4 rows" in person.page.inner_text("main")
 

@@ -28,6 +28,9 @@ PAGES: list[tuple[str, str, Callable[[World], str]]] = [
     ("datasets", "curator", lambda world: "/datasets"),
     ("dataset-new", "curator", lambda world: f"/datasets/new?population={world.population}"),
     ("dataset-new-linked", "curator", lambda world: "/datasets/new?levels=two"),
+    ("dataset-new-wide", "curator", lambda world: f"/datasets/new?source=dataset:{world.wide}"),
+    ("schemas", "curator", lambda world: "/schemas"),
+    ("schema", "curator", lambda world: f"/schemas/{world.saved}"),
     ("dataset-waiting", "curator", lambda world: f"/datasets/{world.waiting}"),
     ("dataset", "curator", lambda world: f"/datasets/{world.dataset}"),
     ("releases", "curator", lambda world: "/releases"),
@@ -101,6 +104,28 @@ def test_the_reference_shows_the_api_and_loads_nothing_from_elsewhere(visit: Any
         assert person.page.locator("#schema-ReleaseRequest").is_visible()
         hosts = {address.split("/")[2] for address in person.addresses}
         assert hosts == {person.url.split("/")[2]}
+
+
+def test_a_header_is_dropped_and_the_grid_filled(visit: Any, world: World) -> None:
+    with visit() as person:
+        person.sign_in(world.keys["curator"])
+        person.open("/datasets/new")
+        person.page.get_by_text("Begin with a header").click()
+        person.page.evaluate(
+            """() => {
+                const data = new DataTransfer();
+                data.items.add(new File(["pid,age,ward\\n7,31,secret"], "table.csv"));
+                const drop = new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true});
+                document.querySelector("#pasted").dispatchEvent(drop);
+            }"""
+        )
+        person.page.locator("#c1\\.upper").wait_for()
+        assert person.page.locator("#c1\\.type").input_value() == "integer"
+        # Only the header left the machine.
+        assert "secret" not in person.page.content()
+        person.page.locator("#c1\\.upper").fill("99")
+        person.page.keyboard.press("Tab")
+        assert person.page.evaluate("document.activeElement.id") == "c1.missing"
 
 
 class TestWithoutScripts:

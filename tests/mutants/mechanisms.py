@@ -119,10 +119,10 @@ MUTANTS = (
     ),
     Mutant(
         "values outside the schema dropped instead of mapped",
-        "synth/table/encoding.py",
-        "missing = np.isnan(numbers)\n        whole = np.rint(",
+        "synth/table/steps.py",
+        "kinds = kinds_in(numbers, len(self.column.apart))\n        whole = np.rint(",
         "numbers = numbers[~((numbers < lower) | (numbers > upper))]\n"
-        "        missing = np.isnan(numbers)\n        whole = np.rint(",
+        "        kinds = kinds_in(numbers, len(self.column.apart))\n        whole = np.rint(",
         ("tests/synth/table/test_encoding.py",),
     ),
     Mutant(

@@ -81,8 +81,8 @@ MUTANTS = (
     Mutant(
         "worker: a dry run reads the private rows",
         "worker/jobs.py",
-        "shelf=None if release.dry_run else _open_shelf(context, dataset),",
-        "shelf=_open_shelf(context, dataset),",
+        "chunk_store=None if release.dry_run else _open_chunks(context, dataset),",
+        "chunk_store=_open_chunks(context, dataset),",
         (f"{RELEASES}::test_dry_run",),
     ),
     Mutant(
@@ -124,7 +124,7 @@ MUTANTS = (
         "worker: a log tells how many rows there are",
         "worker/releases.py",
         '        crash_at("before-artifacts")\n',
-        "        counted = sum(len(next(iter(c.values()))) for c in order.open_table().chunks())\n"
+        "        counted = sum(len(next(iter(c.values()))) for c in job.open_table().chunks())\n"
         '        context.log.info("release_counted", operation=counted)\n',
         (f"{REPLAY}::test_nothing_shows_which_of_two_neighbours_was_uploaded[certified]",),
     ),

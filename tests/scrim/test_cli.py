@@ -251,7 +251,7 @@ class TestDatasets:
             "dataset", "upload", table[0], "--schema", table[1], "--population", "p1"
         )
         assert code == 2
-        assert 'a: "type" must be one of: categorical, integer' in err
+        assert 'a: "type" must be one of: categorical, ordinal' in err
         assert script.requests == []
 
     def test_groups_and_individuals_are_two_files_of_one_dataset(

@@ -12,7 +12,7 @@ from scrim.comparison import ComparedShare, contains, read_answers, read_rows, t
 from scrim.demo import COMPARED_SHARES, UNPLANNED, release_body
 from scrim.example import EXAMPLE_COLUMNS, QUESTIONS, ROWS, SCHEMA, admissions, write_example
 from scrim.records import Answer
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseRequest
 from scrim.spec.schema import Schema
@@ -46,6 +46,7 @@ class TestExample:
                 assert values == set(column.values)
                 assert column.other in column.values
             else:
+                assert isinstance(column, IntegerColumn | RealColumn)
                 assert column.lower <= min(values) <= max(values) <= column.upper
             assert not column.nullable
 

@@ -4,6 +4,7 @@ import hashlib
 import io
 import sys
 from collections.abc import Callable
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from scrim import UnusableInput
+from scrim.frames import ReleasedTable, read_pandas, read_polars
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import TwoLevelSchema
-from synth.table import Chunk, write_parquet
+from synth.table import Chunk, read_csv, write_parquet
 from synth.table.linking import unlink
+from tests.scrim import column_types
 from tests.scrim.support import DATASET, RELEASE, SCHEMA, Script, answer, problem
 from worker.artifacts import rows_as_csv
 
@@ -234,3 +237,47 @@ def test_a_missing_library_is_named(library: str, monkeypatch: pytest.MonkeyPatc
     script = script_with(("synthetic.csv", b""))
     with pytest.raises(UnusableInput, match=rf"needs {library}.*scrim\[frames\]"):
         getattr(script.client().releases, f"to_{library}")("r1", schema=DECLARED)
+
+
+class TestEveryType:
+    """Dates stay dates, and kinds of missing values are told apart, from CSV and from Parquet."""
+
+    @pytest.fixture(params=["csv", "parquet"])
+    def table(self, request: pytest.FixtureRequest, tmp_path: Path) -> ReleasedTable:
+        chunks = list(read_csv(io.BytesIO(column_types.CSV.encode()), column_types.SCHEMA))
+        path = tmp_path / f"synthetic.{request.param}"
+        if request.param == "csv":
+            [chunk] = chunks
+            path.write_bytes(b"".join(rows_as_csv(column_types.SCHEMA, chunk)))
+            return ReleasedTable(path, column_types.SCHEMA)
+        write_parquet(path, column_types.SCHEMA, chunks)
+        return ReleasedTable(path, None)
+
+    def test_in_pandas(self, table: ReleasedTable) -> None:
+        frame = read_pandas(table)
+        assert frame["pain"].cat.ordered and frame["smoker"].dtype == "boolean"
+        assert frame["born"].dtype == frame["admitted"].dtype == "datetime64[us]"
+        assert frame["born"][1] == pd.Timestamp("1999-12-01")
+        assert frame["admitted"][0] == pd.Timestamp("2024-05-17 14:00")
+        assert frame["pressure"].dtype == "Int64" and frame["cost"].dtype == "Float64"
+        assert frame["cost"].tolist()[:2] == [12.5, 480.0]
+        assert frame["pressure.missing"].astype("string").fillna("-").tolist() == [
+            "-",
+            "unknown",
+            "refused",
+            "-",
+            "-",
+        ]
+        assert frame["ward.missing"].tolist()[2:4] == ["refused", "unknown"]
+        assert frame["pain"].tolist()[::4] == ["none", "other"]
+        assert frame["diagnosis"].isna().tolist() == [False, False, True, False, False]
+
+    def test_in_polars(self, table: ReleasedTable) -> None:
+        frame = read_polars(table)
+        assert frame.schema["born"] == pl.Date and frame.schema["admitted"] == pl.Datetime("us")
+        assert frame.schema["smoker"] == pl.Boolean
+        assert frame["smoker"].to_list() == [True, False, None, None, None]
+        assert frame["born"].to_list()[:2] == [date(1969, 5, 1), date(1999, 12, 1)]
+        assert frame["admitted"].to_list()[0] == datetime(2024, 5, 17, 14)
+        assert frame["born.missing"].to_list() == [None, None, "refused", "unknown", None]
+        assert frame["cost"].to_list() == [12.5, 480.0, None, None, 0.0]

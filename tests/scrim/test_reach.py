@@ -13,6 +13,7 @@ from service.keys import endpoints as keys
 from service.ledger import endpoints as ledger
 from service.populations import endpoints as populations
 from service.releases import endpoints as releases
+from service.schemas import endpoints as schemas
 
 CLIENT = Path(__file__).parents[2] / "scrim"
 ROUTERS: list[APIRouter] = [
@@ -22,6 +23,7 @@ ROUTERS: list[APIRouter] = [
     populations.router,
     releases.mechanisms,
     releases.router,
+    schemas.router,
 ]
 # Parts of `datasets.upload`, and methods that are only useful in Python.
 NOT_TYPED = {"create_public", "upload_content", "to_pandas", "to_polars"}
@@ -38,7 +40,7 @@ def test_the_client_knows_every_address_of_the_service() -> None:
     assert {without_names(found) for found in re.findall(r'"(/v1/[^"]*)"', written)} == offered
 
 
-@pytest.mark.parametrize("resource", ["keys", "populations", "datasets", "releases"])
+@pytest.mark.parametrize("resource", ["keys", "populations", "schemas", "datasets", "releases"])
 def test_every_call_can_be_typed(resource: str) -> None:
     commands = "".join(path.read_text() for path in (CLIENT / "commands").glob("*.py"))
     typed = set(re.findall(rf"client\.{resource}\.(\w+)\(", commands))

@@ -6,8 +6,10 @@ import httpx
 import pytest
 
 from scrim import Client, FieldError, Problem, Unreachable, UnusableInput
+from scrim.spec.schema import ADVICE
 from scrim.transport import ATTEMPTS
 from scrim.values import parse_schema
+from tests.scrim.column_types import TYPES
 from tests.scrim.support import POPULATION, RELEASE, SPEC, Script, answer, page, problem
 
 pytestmark = pytest.mark.usefixtures("both_ways")
@@ -43,7 +45,7 @@ class TestProblems:
         assert str(caught.value).splitlines() == [
             "the schema is not valid",
             '  - Age: "lower" must not be larger than "upper"',
-            '  - Sex: "type" must be one of: categorical, integer, real, identifier',
+            f'  - Sex: "type" must be one of: {", ".join(TYPES)}{ADVICE}',
         ]
 
     @pytest.mark.parametrize("body", ["<html>Bad Gateway</html>", "[1, 2]", ""])

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.schema import Schema
 from scrim.spec.workload.conditions import Condition, HasCode, InInterval, numeric_columns
 from synth.domain import Domain
@@ -90,7 +90,7 @@ def numbers_of(rows: list[Row]) -> dict[str, np.ndarray]:
 
 def number_of(name: str, cell: Any) -> float:
     column = SCHEMA.attribute(name)
-    if not isinstance(column, CategoricalColumn):
+    if not isinstance(column, LabelledColumn):
         return math.nan if cell is None else cell
     return len(column.labels) if cell is None else column.labels.index(cell)
 
@@ -167,7 +167,7 @@ def is_true(condition: Condition, row: dict[str, np.ndarray]) -> bool:
     if isinstance(condition, HasCode):
         return number == condition.code
     if isinstance(condition, InInterval):
-        is_upper = condition.high == number == numeric_columns(SCHEMA)[condition.column].upper
+        is_upper = condition.high == number == numeric_columns(SCHEMA)[condition.column].line.upper
         return condition.low <= number < condition.high or is_upper
     return math.isnan(number)
 
@@ -178,11 +178,13 @@ def relaxed(rows: list[Row], temperature: float) -> RelaxedRows:
     categories, places, missing = {}, {}, {}
     for column in SCHEMA.attributes:
         mine = numbers[column.name]
-        if isinstance(column, CategoricalColumn):
+        if isinstance(column, LabelledColumn):
             one_hot = torch.nn.functional.one_hot(mine.long(), column.size)
             categories[column.name] = one_hot.double()
             continue
-        places[column.name] = (mine.nan_to_num(column.lower) - column.lower) / span_of(column)
+        places[column.name] = (mine.nan_to_num(column.line.lower) - column.line.lower) / span_of(
+            column.line
+        )
         if column.nullable:
-            missing[column.name] = mine.isnan().double()
+            missing[column.name] = mine.isnan().double()[:, None]
     return RelaxedRows(SCHEMA, categories, places, missing, temperature)

@@ -44,6 +44,8 @@ from tests.synth.linked import (
     two_level_schema,
 )
 from tests.synth.mechanism_settings import CONTRACT, settings_near_the_truth
+from tests.worker.report.support import about
+from worker.report import render
 
 pytestmark = pytest.mark.random
 
@@ -564,3 +566,11 @@ def test_progress_ends_complete_and_within_budget(finished: Finished) -> None:
     assert seen[-1].done == seen[-1].total
     assert [p.done for p in seen] == sorted(p.done for p in seen)
     assert seen[-1].spent <= finished.spec.budget.units(DELTA)
+
+
+def test_its_report_can_be_written(mechanism: dict[str, Any], finished: Finished) -> None:
+    """The report asks the model about all that was measured, which the workload need not contain."""
+    protection = protection_for(mechanism, ADD_REMOVE)
+    page = render(finished.release, about(finished.spec, protection)).decode()
+    assert page.rstrip().endswith("</html>")
+    assert ("What the rows can be used for" in page) == (finished.release.rows is not None)

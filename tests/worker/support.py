@@ -119,6 +119,10 @@ class Stack:
         self._populations.append(UUID(created["id"]))
         return self._populations[-1]
 
+    def schema(self, name: str, schema: dict[str, Any]) -> UUID:
+        """A saved schema."""
+        return UUID(self._post("/v1/schemas", {"name": name, "schema": schema})["id"])
+
     def dataset(self, population: UUID | None, schema: dict[str, Any] = SCHEMA) -> UUID:
         """A declared dataset; without a population, a public one."""
         body: dict[str, Any] = {"name": "table", "schema": schema}

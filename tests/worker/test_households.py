@@ -238,6 +238,23 @@ class TestOneTableAlone:
         assert stack.release(release)["state"] == "succeeded"
 
 
+@pytest.mark.random
+def test_noisy_answers_about_both_tables_have_standard_errors_and_a_report(
+    stack: Stack, two_level: UUID
+) -> None:
+    release = stack.submit(
+        two_level, workload=H_GEM["workload"], mechanism={"name": "gaussian"}, outputs={}
+    )
+    run_release(stack.context, release)
+    shown = stack.release(release)
+    assert shown["state"] == "succeeded", shown["error"]
+    answers = rows_of(stack.artifact(release, "answers.csv"))
+    assert {row["basis"] for row in answers} == {"measured"}
+    for name in ("standard_error", "count_standard_error"):
+        assert all(float(row[name]) > 0 for row in answers)
+    assert b"Median" in stack.artifact(release, "report.html")
+
+
 def rows_of(content: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(content.decode().splitlines()))
 
@@ -311,10 +328,10 @@ class TestBothTables:
 
     @pytest.mark.random
     def test_the_model_is_asked_and_gives_more_groups(self, stack: Stack, released: UUID) -> None:
-        shelf = ModelCache(stack.context)
+        models = ModelCache(stack.context)
         asked = [{"type": "hierarchical", "attributes": [["sex"]], "levels": ["group"]}]
-        assert [each["item"] for each in shelf.answer(released, asked)] == ["groups by sex"] * 3
-        lines = rows_of(shelf.sample(released, 7).encode())
+        assert [each["item"] for each in models.answer(released, asked)] == ["groups by sex"] * 3
+        lines = rows_of(models.sample(released, 7).encode())
         assert list(lines[0]) == ["hid", "town", "sex", "age"]
         assert {line["hid"] for line in lines} == {str(1 + each) for each in range(7)}
         assert len({(line["hid"], line["town"]) for line in lines}) == 7

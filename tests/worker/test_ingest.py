@@ -22,7 +22,7 @@ from synth.table import Chunk
 from tests.worker.support import OWNED_SCHEMA, SCHEMA, Stack, csv_rows
 from worker import chunks, people
 from worker.chunks import ChunkStore
-from worker.encrypted_file import BLOCK_BYTES, _EncryptedFile, spooled
+from worker.encrypted_file import BLOCK_BYTES, _EncryptedFile, encrypted_copy
 from worker.ingest import ingest_dataset
 from worker.memory import HEADROOM_BYTES
 
@@ -50,7 +50,7 @@ def dictionary_bomb() -> bytes:
     return buffer.getvalue()
 
 
-def shelf_of(stack: Stack, dataset: UUID) -> ChunkStore:
+def chunk_store_of(stack: Stack, dataset: UUID) -> ChunkStore:
     """Where a dataset's rows are."""
     with stack.context.transaction() as work:
         row = datasets.get(work.session, dataset)
@@ -61,8 +61,8 @@ def shelf_of(stack: Stack, dataset: UUID) -> ChunkStore:
 
 def stored(stack: Stack, dataset: UUID, table: str = "rows") -> list[Chunk]:
     """The rows of a dataset, as a job would read them."""
-    shelf = shelf_of(stack, dataset)
-    return list(shelf.read(table, shelf.counts()[table]))
+    chunk_store = chunk_store_of(stack, dataset)
+    return list(chunk_store.read(table, chunk_store.counts()[table]))
 
 
 def column(found: list[Chunk], name: str) -> Any:
@@ -161,7 +161,9 @@ def test_damaged_uploads_are_rejected(stack: Stack, population: UUID, damage: st
         # Readable, but not the content of the dataset's hash, which a reservation refers to.
         "encrypted anew": b"".join(
             encrypt_pieces(
-                shelf_of(stack, dataset).data_key, [csv_rows()], purpose=upload_purpose("rows")
+                chunk_store_of(stack, dataset).data_key,
+                [csv_rows()],
+                purpose=upload_purpose("rows"),
             )
         ),
     }[damage]
@@ -208,9 +210,9 @@ def test_an_ingest_may_use_no_more_memory_than_it_is_given(
     dataset = stack.uploaded(population)
     write = ChunkStore.write
 
-    def write_large(shelf: ChunkStore, table: str, found: Iterator[Chunk]) -> int:
+    def write_large(chunk_store: ChunkStore, table: str, found: Iterator[Chunk]) -> int:
         np.ones(2 * HEADROOM_BYTES, np.int8)
-        return write(shelf, table, found)
+        return write(chunk_store, table, found)
 
     monkeypatch.setitem(vars(stack.context.settings), "worker_memory_bytes", 1)
     with monkeypatch.context() as patch:
@@ -228,12 +230,12 @@ def test_a_zombie_destroys_nothing(
     dataset = stack.uploaded(population)
     remove = ChunkStore.remove_earlier
 
-    def sleep_first(shelf: ChunkStore) -> None:
-        if shelf.epoch == 1:
+    def sleep_first(chunk_store: ChunkStore) -> None:
+        if chunk_store.epoch == 1:
             stack.scalar("UPDATE dataset SET lease_until = now() WHERE id = :id", id=dataset)
             ingest_dataset(stack.context, dataset)
             assert state_of(stack, dataset)[0] == "ready"
-        remove(shelf)
+        remove(chunk_store)
 
     monkeypatch.setattr(ChunkStore, "remove_earlier", sleep_first)
     ingest_dataset(stack.context, dataset)
@@ -260,9 +262,9 @@ def test_deleted_meanwhile(stack: Stack, population: UUID, monkeypatch: pytest.M
     dataset = stack.uploaded(population)
     seal = ChunkStore.seal
 
-    def delete_first(shelf: ChunkStore, counts: dict[str, int]) -> None:
+    def delete_first(chunk_store: ChunkStore, counts: dict[str, int]) -> None:
         assert stack.http.delete(f"/v1/datasets/{dataset}").status_code == 204
-        seal(shelf, counts)
+        seal(chunk_store, counts)
 
     monkeypatch.setattr(ChunkStore, "seal", delete_first)
     ingest_dataset(stack.context, dataset)
@@ -281,7 +283,7 @@ def test_nothing_is_stored_in_the_clear(stack: Stack, population: UUID) -> None:
 def test_spool_can_be_searched_and_is_encrypted(tmp_path: Path) -> None:
     plain = os.urandom(BLOCK_BYTES) + b"CANARY" * BLOCK_BYTES + os.urandom(10)
     pieces = [plain[i : i + 10_000] for i in range(0, len(plain), 10_000)]
-    with spooled(iter(pieces), tmp_path) as file:
+    with encrypted_copy(iter(pieces), tmp_path) as file:
         assert list(tmp_path.iterdir()) == []
         assert file.read() == plain
         for start in (0, BLOCK_BYTES - 3, 3 * BLOCK_BYTES, len(plain) - 5, len(plain)):
@@ -291,5 +293,5 @@ def test_spool_can_be_searched_and_is_encrypted(tmp_path: Path) -> None:
         assert isinstance(file, io.BufferedReader) and isinstance(file.raw, _EncryptedFile)
         on_disk = Path(f"/proc/self/fd/{file.raw._file.fileno()}").read_bytes()
         assert len(on_disk) > len(plain) and b"CANARY" not in on_disk
-    with spooled([], tmp_path) as file:
+    with encrypted_copy([], tmp_path) as file:
         assert file.read() == b""

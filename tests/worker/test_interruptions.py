@@ -16,7 +16,7 @@ from tests.worker.support import Stack
 from worker import lease, releases, reporting
 from worker.artifacts import write_artifacts
 from worker.errors import Abandoned
-from worker.jobs import load_order
+from worker.jobs import load_job
 from worker.journal import LedgerJournal
 from worker.releases import run_release
 
@@ -202,7 +202,7 @@ def test_cancelled_between_rounds(
             stack.cancel(release)
 
     monkeypatch.setattr(LedgerJournal, "commit", commit_and_cancel)
-    monkeypatch.setattr(reporting, "TELL_SECONDS", 0.01)
+    monkeypatch.setattr(reporting, "REPORT_SECONDS", 0.01)
     run_release(stack.context, release)
     assert stack.release(release)["state"] == "cancelled"
     assert len(stack.journal(release)) < 10_001
@@ -224,9 +224,9 @@ def test_dataset_deleted_meanwhile(
 
     def delete_first(context: Context, identifier: UUID) -> Any:
         assert stack.http.delete(f"/v1/datasets/{dataset}").status_code == 204
-        return load_order(context, identifier)
+        return load_job(context, identifier)
 
-    monkeypatch.setattr(releases, "load_order", delete_first)
+    monkeypatch.setattr(releases, "load_job", delete_first)
     run_release(stack.context, release)
     assert stack.release(release)["state"] == "cancelled"
     assert stack.journal(release) == []
@@ -238,7 +238,7 @@ def test_impossible_releases_say_why(
     def refuse(*_: Any) -> None:
         raise SpecError("declare wider bins")
 
-    monkeypatch.setattr(releases, "load_order", refuse)
+    monkeypatch.setattr(releases, "load_job", refuse)
     release = stack.submit(dataset)
     run_release(stack.context, release)
     shown = stack.release(release)

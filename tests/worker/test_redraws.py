@@ -93,7 +93,7 @@ def test_cancelled_between_two_sets(
 ) -> None:
     release = stack.submit(dataset, outputs=DRAWN | {"draws": 20})
     after_a_draw(lambda: stack.cancel(release), monkeypatch)
-    monkeypatch.setattr(reporting, "TELL_SECONDS", 0.01)
+    monkeypatch.setattr(reporting, "REPORT_SECONDS", 0.01)
     run_release(stack.context, release)
     shown = stack.release(release)
     assert (shown["state"], shown["artifacts"]) == ("cancelled", [])

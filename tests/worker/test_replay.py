@@ -202,7 +202,7 @@ def test_nothing_shows_which_of_two_neighbours_was_uploaded(
     case = CASES[case_name]
     # The release's id determines which rows are drawn. The clock reports no progress.
     monkeypatch.setattr(ReleaseJob, "seed", 7)
-    monkeypatch.setattr(reporting, "TELL_SECONDS", 3600.0)
+    monkeypatch.setattr(reporting, "REPORT_SECONDS", 3600.0)
     if body.get("mechanism", {}).get("name") == "pmw_pub":
         body = body | {"public_dataset_id": str(public_dataset(stack, case))}
 

@@ -9,20 +9,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
-from scrim.spec.schema import Attribute, Schema
+from scrim.spec.columns import (
+    CodeColumn,
+    DateColumn,
+    DatetimeColumn,
+    IntegerColumn,
+    LabelledColumn,
+    OrdinalColumn,
+    RealColumn,
+)
+from scrim.spec.schema import Attribute, Numeric, Schema
+from synth.missing import kinds_in
+from synth.queries.reading import Reading
 from synth.table import Chunk, Table
 from synth.table.linking import groups_in
 
 MAX_CHARTS = 60
 """Maximum number of columns shown: the page must stay readable."""
 MAX_CATEGORIES = 10
+"""Largest number of categories of a chart, with one bar for all others."""
 MAX_BINS = 24
+"""Largest number of bins that a chart shows as declared."""
 INTERVALS = 20
 """Number of intervals for a numeric column without bins, or with too many."""
 PAIR_ROWS = 100_000
 """Maximum number of rows, evenly spaced, on which dependence is computed."""
 CHARTED_AT_ONCE = 2**18
+"""Rows that are counted at a time."""
 
 Bars = NDArray[np.uint8]
 Number = IntegerColumn | RealColumn
@@ -63,6 +76,8 @@ class _Cells:
     labels: list[str]
     note: str
     of: Callable[[NDArray[Any]], NDArray[Any]]
+    is_gathered: bool = False
+    """Whether the last bar stands for all remaining categories."""
 
 
 def distributions(schema: Schema, rows: Chunk) -> list[Distribution]:
@@ -109,11 +124,13 @@ def _distribution(
     column: Attribute, schema: Schema, values: NDArray[Any], counted: NDArray[Any] | None = None
 ) -> Distribution:
     """Count a column piece by piece; there may be very many rows. Only some are `counted`, if given."""
-    cells = (
-        _categories(column, values) if isinstance(column, CategoricalColumn) else _intervals(column)
-    )
+    shown = values if counted is None else values[counted]
+    if isinstance(column, LabelledColumn | OrdinalColumn):
+        cells, ends = _categories(column, schema, shown), None
+    else:
+        cells, ends = _intervals(column), _ends(column)
     counts = np.zeros(len(cells.labels) + 1, np.int64)
-    for piece in _numbers(column, schema, values if counted is None else values[counted]):
+    for piece in _numbers(column, schema, shown):
         counts += np.bincount(cells.of(piece), minlength=len(counts))
     few = values[:: -(-len(values) // PAIR_ROWS)]
     bars = np.concatenate([cells.of(piece) for piece in _numbers(column, schema, few)])
@@ -122,12 +139,10 @@ def _distribution(
         name=column.name,
         labels=cells.labels,
         shares=shares[:-1],
-        ends=None
-        if isinstance(column, CategoricalColumn)
-        else (_written(column.lower), _written(column.upper)),
-        missing=shares[-1] if column.nullable else None,
+        ends=ends,
+        missing=shares[-1] if column.kinds else None,
         note=cells.note,
-        is_gathered=isinstance(column, CategoricalColumn) and bool(cells.note),
+        is_gathered=cells.is_gathered,
         bars=bars.astype(np.uint8),
     )
 
@@ -141,38 +156,70 @@ def _numbers(column: Attribute, schema: Schema, values: NDArray[Any]) -> Iterato
         yield numbers[column.name]
 
 
-def _categories(column: CategoricalColumn, codes: NDArray[Any]) -> _Cells:
+def _categories(column: Attribute, schema: Schema, values: NDArray[Any]) -> _Cells:
     """One bar per category, or the most common ones and one bar for the others."""
-    labels, missing = list(column.labels), len(column.labels)
-    place = np.arange(missing + 1)
-    note = ""
-    if missing > MAX_CATEGORIES:
-        counts = np.bincount(codes, minlength=missing + 1)[:missing]
-        order = np.argsort(-counts, kind="stable")[: MAX_CATEGORIES - 1]
-        place = np.full(missing + 1, len(order))
-        place[order] = np.arange(len(order))
-        place[missing] = len(order) + 1
-        others = missing - len(order)
-        labels = [*(labels[code] for code in order), f"{others:,} others"]
-        note = f"the commonest of {missing:,} categories"
-    return _Cells(labels, note, lambda piece: place[piece])
+    reading = Reading.of(column)
+    kinds = set(column.kinds)
+    shown = [code for code, label in enumerate(column.code_labels) if label not in kinds]
+    if isinstance(column, LabelledColumn):
+        shown = list(range(len(column.labels)))
+    labels = [column.code_labels[code] for code in shown]
+    place = np.full(column.size, len(labels))
+    place[shown] = np.arange(len(labels))
+    notes = (
+        [_note_on_groups(column)] if isinstance(column, CodeColumn) and column.is_grouped else []
+    )
+    is_gathered = len(labels) > MAX_CATEGORIES
+    if is_gathered:
+        counts = np.zeros(column.size, np.int64)
+        for piece in _numbers(column, schema, values):
+            counts += np.bincount(reading.codes(piece), minlength=column.size)
+        order = np.argsort(-counts[shown], kind="stable")[: MAX_CATEGORIES - 1]
+        gathered = np.full(len(labels) + 1, len(order))
+        gathered[order] = np.arange(len(order))
+        gathered[-1] = len(order) + 1
+        place = gathered[place]
+        notes.insert(0, f"the most common of {len(labels):,} categories")
+        labels = [*(labels[i] for i in order), f"{len(labels) - len(order):,} others"]
+    return _Cells(labels, "; ".join(notes), lambda piece: place[reading.codes(piece)], is_gathered)
 
 
-def _intervals(column: Number) -> _Cells:
-    """The declared bins if they are few, single numbers if these are few, else equal intervals."""
-    edges, note = _edges(column)
-    labels = [f"[{a}, {b})" for a, b in pairwise(map(_written, edges))]
+def _note_on_groups(column: CodeColumn) -> str:
+    """How codes were measured and released."""
+    drawn = "the declared reference shares" if column.shares else "equal shares"
+    return (
+        f"{len(column.texts):,} codes, measured as {len(column.labels):,} codes and groups; codes of a "
+        f"group were drawn by {drawn}"
+    )
+
+
+def _intervals(column: Numeric) -> _Cells:
+    """The declared bins if they are few, single values if these are few, else equal intervals."""
+    line = column.line
+    edges, note = _edges(line)
+    texts = [_text_of(column, edge) for edge in edges]
+    labels = [f"[{a}, {b})" for a, b in pairwise(texts)]
     labels[-1] = labels[-1][:-1] + "]"
-    if isinstance(column, IntegerColumn) and len(labels) == column.upper - column.lower + 1:
-        labels = [_written(edge) for edge in edges[:-1]]
+    if isinstance(line, IntegerColumn) and len(labels) == line.upper - line.lower + 1:
+        labels = texts[:-1]
     inner, missing = np.array(edges[1:-1]), len(labels)
 
     def place(piece: NDArray[Any]) -> NDArray[Any]:
         found = np.searchsorted(inner, piece, side="right")
-        found[np.isnan(piece)] = missing
-        return found
+        return np.where(kinds_in(piece, len(column.kinds)) > 0, missing, found)
 
     return _Cells(labels, note, place)
+
+
+def _ends(column: Numeric) -> tuple[str, str]:
+    return _text_of(column, column.line.lower), _text_of(column, column.line.upper)
+
+
+def _text_of(column: Numeric, number: float) -> str:
+    """A bound or an edge, as in the released rows."""
+    if isinstance(column, DateColumn | DatetimeColumn):
+        return column.write(math.ceil(number))
+    return _written(number)
 
 
 def _written(number: float) -> str:
@@ -181,11 +228,11 @@ def _written(number: float) -> str:
 
 
 def _edges(column: Number) -> tuple[Sequence[float], str]:
-    if column.bins is not None and column.size <= MAX_BINS + column.nullable:
+    if column.bins is not None and column.size <= MAX_BINS + len(column.kinds):
         # The last bin of a given width may be narrower, and whole numbers divide unevenly.
         widths = [b - a for a, b in pairwise(column.edges[:-1])] or [1.0]
         is_uneven = max(widths) > 1.5 * min(widths)
-        return column.edges, "bins of unequal width, drawn alike" if is_uneven else ""
+        return column.edges, "bins of unequal width, drawn with equal width" if is_uneven else ""
     lower, upper = float(column.lower), float(column.upper)
     if isinstance(column, IntegerColumn) and upper - lower < MAX_BINS:
         return [lower + i for i in range(int(upper - lower) + 1)] + [upper], ""

@@ -1,4 +1,4 @@
-"""What the released rows are good for: relations, categories and repeated rows.
+"""What the released rows can be used for: relations, categories and repeated rows.
 
 Everything follows from the released rows, the public names of what was measured, and the standard errors
 of the model's answers (docs/adr/0022-error-bars-by-formula.md). The expected error of a table is its total
@@ -71,7 +71,7 @@ class NoisyCategories:
 
 @dataclass(frozen=True)
 class Fitness:
-    """What the rows are good for."""
+    """What the rows can be used for."""
 
     rows: int
     distinct: int

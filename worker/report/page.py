@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from scrim.spec.budget import epsilon_of_units
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.schema import Schema
 from scrim.spec.workload.bins import has_bin_for_each_number
 from synth.basis import Basis
@@ -338,9 +338,9 @@ def _caveats(release: FinishedRelease) -> _Caveats:
         binned=[
             column.name
             for column in schema.attributes
-            if not isinstance(column, CategoricalColumn)
+            if not isinstance(column, LabelledColumn)
             and column.bins is not None
-            and not has_bin_for_each_number(column)
+            and not has_bin_for_each_number(column.line)
             and release.model.model.kind != "rows"
         ],
     )

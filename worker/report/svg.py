@@ -20,10 +20,13 @@ WIDTH = 300
 LABEL, VALUE, LINE = 108, 44, 17
 """Sizes in a bar chart: the label's width, the number's width, and the height of a line."""
 LABEL_CHARACTERS, LONG_CHARACTERS = 17, 48
+"""Characters that fit beside a bar, and above it."""
 NAME_CHARACTERS = 18
+"""Characters of a name in a map."""
 LETTERS, SMALL_LETTERS = 11, 9
 """The font sizes in the style sheet."""
 PLOT = 92
+"""Height of the plot of numbers."""
 SHADES = 10
 """Number of shades in a heat map."""
 FEW = 12

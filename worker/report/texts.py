@@ -1,6 +1,6 @@
 """Formatting of texts and numbers for readers.
 
-Names and categories are whatever a curator declared. Characters that are invisible, or that change
+Curators declare names and categories freely. Characters that are invisible, or that change
 the direction of the text, are written as their code, so that no text looks like another one.
 """
 
@@ -22,7 +22,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def visible(value: Any) -> Any:
-    """Remove invisible characters from a text; keep everything else, including markup."""
+    """Replace invisible characters of a text by their codes; keep everything else, including markup."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return "".join(_visible(character) for character in value)

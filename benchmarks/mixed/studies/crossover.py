@@ -14,7 +14,7 @@ from benchmarks.comparison.plots import styled
 from benchmarks.comparison.tables import Figures
 from benchmarks.data import DataSet
 from benchmarks.mixed.findings import Case, Findings, Found, Study, measure_cases
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Ranges
 from synth.genetic import GeneticSearch
@@ -22,9 +22,9 @@ from synth.queries import QuerySet, compile_workload
 from synth.table import Table, store_numbers
 
 ABOUT = """\
-Five columns of 1,000 categories, of which the data has 20; 2,000 rows; the search starts from uniform
-rows and is given the exact count of every category: after figure 2 of the paper. The mean error of all
-5,000 counts, as a fraction of the rows, and the seconds until then."""
+This follows figure 2 of the paper. The data has 2,000 rows and five columns of 1,000 categories, of which
+20 occur. The search starts from uniform rows and gets the exact count of every category. The tables show
+the mean error of all 5,000 counts, as a fraction of the rows, and the seconds."""
 ROWS, COLUMNS, CATEGORIES, PRESENT = 2_000, 5, 1_000, 20
 GENERATIONS = (250, 500, 1_000, 2_000, 4_000, 8_000, 16_000)
 POPULATIONS = {"200 mutations": (200, 0), "100 mutations, 100 crossovers": (100, 100)}
@@ -53,10 +53,10 @@ def sparse_data() -> DataSet:
 
 def every_category(schema: Schema) -> QuerySet:
     """One query per category. As marginals, they would be the starting point of the search."""
-    queries: list[dict[str, list[float] | str | None]] = [
+    queries: list[dict[str, list[float | str] | str | None]] = [
         {column.name: value}
         for column in schema.attributes
-        if isinstance(column, CategoricalColumn)
+        if isinstance(column, LabelledColumn)
         for value in column.labels
     ]
     return compile_workload([Ranges(type="ranges", queries=queries)], schema)

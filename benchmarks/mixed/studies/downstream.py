@@ -18,10 +18,10 @@ from synth.run import run
 from synth.table import Table
 
 ABOUT = """\
-The columns of all tasks ([multitask](../data.md#column-sets-for-mixed-types)), 80 per cent of the rows
-private, the rest for testing. A logistic regression learns each of four labels from the other columns
-of 20,000 synthetic rows; what counts is its F1 score on the true test rows. After appendix C of the
-paper, with another survey year and fewer columns, so that only the order of the methods compares."""
+The columns of all tasks ([multitask](../data.md#column-sets-for-mixed-types)); 80 per cent of the rows
+are private, and the rest are for testing. A logistic regression learns each of four labels from the other
+columns of 20,000 synthetic rows. The tables show its F1 score on the true test rows. This follows appendix C
+of the paper, with another survey year and fewer columns, so only the order of the methods is comparable."""
 COLUMNS = COLUMN_SETS["multitask"]
 TARGETS = {"PINCP>50000": "yes", "MIG": "same house", "PUBCOV": "1", "JWMNP>20": "yes"}
 """The labels to learn, each with its positive value."""

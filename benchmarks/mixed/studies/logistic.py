@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.schema import Schema
 from synth.table import Table
 
@@ -28,11 +28,11 @@ def _features_of_chunk(
     columns = []
     for name in names:
         column = schema.attribute(name)
-        if isinstance(column, CategoricalColumn):
+        if isinstance(column, LabelledColumn):
             columns.append(np.eye(column.size, dtype=np.float32)[numbers[name].astype(np.int64)])
             continue
         missing = np.isnan(numbers[name])
-        place = (numbers[name] - column.lower) / (column.upper - column.lower)
+        place = (numbers[name] - column.line.lower) / (column.line.upper - column.line.lower)
         columns.append(np.stack([np.where(missing, 0, place), missing], axis=1).astype(np.float32))
     return np.concatenate(columns, axis=1)
 
@@ -40,7 +40,7 @@ def _features_of_chunk(
 def labels_of(table: Table, name: str, positive: str) -> torch.Tensor:
     """Labels: 1 if a categorical column has the given value, else 0."""
     column = table.schema.attribute(name)
-    assert isinstance(column, CategoricalColumn)
+    assert isinstance(column, LabelledColumn)
     codes = np.concatenate([chunk[name] for chunk in _numbers(table, [name])])
     return torch.from_numpy((codes == column.labels.index(positive)).astype(np.float32))
 

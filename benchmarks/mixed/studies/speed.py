@@ -19,9 +19,9 @@ from synth.queries import compile_workload
 from synth.table import Table
 
 ABOUT = """\
-The search is given exact answers, and 50 mutations and 50 crossovers of 2,000 rows in each generation,
-where nothing else is said. What it does before the first generation is not in these figures. The plain
-way counts all queries on all rows of every candidate, with the counter that also counts true rows."""
+The search gets exact answers. Unless stated otherwise, each generation has 50 mutations and 50 crossovers
+of 2,000 rows. The figures leave out the time before the first generation. The plain way counts all queries
+on all rows of every candidate, with the counter that also counts true rows."""
 STATE = "VT"
 """A small state: only the synthetic rows decide how long a generation takes."""
 CANDIDATES, SEARCHED_ROWS = 100, 2_000

@@ -1,5 +1,5 @@
--- Two roles, shared by every database of the server, so they may exist already.
---   scrim_ledger  owns the schema and its functions; nobody logs in as it. It is not a superuser,
+-- Two roles. All databases of the server share them, so they may exist already.
+--   scrim_ledger  owns the schema and its functions, and cannot log in. It is not a superuser,
 --                 so the SECURITY DEFINER functions can do no more than the ledger needs.
 --   scrim_app     the service and its workers; a password is given to it outside the migrations.
 DO $$
@@ -16,7 +16,7 @@ BEGIN
 END
 $$;
 
--- A migrating role that is no superuser must be able to hand the objects over.
+-- A migrating role that is not a superuser must be able to change the owner of the objects.
 DO $$
 BEGIN
     IF NOT pg_has_role(current_user, 'scrim_ledger', 'SET') THEN

@@ -1,7 +1,7 @@
 -- Everything is a whole number: 1 unit is 1e-12 rho, delta is counted in 1e-18.
 -- Limits are written as subtractions of nonnegative numbers, which cannot overflow.
 
--- The budget of one population. Datasets come and go; the account stays.
+-- The budget of one population. It stays when datasets are deleted.
 CREATE TABLE ledger.account (
     population_id  uuid    PRIMARY KEY,
     unit           text    NOT NULL CHECK (unit IN ('row', 'person', 'household')),
@@ -15,7 +15,7 @@ CREATE TABLE ledger.account (
     CONSTRAINT within_cap CHECK (reserved_units <= cap_units - spent_units)
 ) WITH (fillfactor = 50); -- updated by every charge: leave room for it on the same page
 
--- What one release may spend, fixed before the data is touched, and who works on it.
+-- What one release may spend, fixed before the data is read, and which worker has it.
 CREATE TABLE ledger.reservation (
     release_id   uuid   PRIMARY KEY,
     account      uuid   NOT NULL REFERENCES ledger.account,

@@ -1,4 +1,4 @@
--- What nobody may do, the owner and superusers included, short of disabling triggers.
+-- Changes that are refused for every role, including the owner and superusers, unless triggers are disabled.
 
 -- All refusals carry a code of class SC, which service/data/ledger/errors.py turns into exceptions.
 --   SC000 forbidden change    SC001 budget exhausted   SC002 stale lease   SC003 conflict
@@ -11,7 +11,7 @@ BEGIN
 END
 $$;
 
--- A trigger that refuses with the message it was given; the triggers' WHEN clauses are the rules.
+-- A trigger that raises the given message. The WHEN clauses of the triggers are the rules.
 CREATE FUNCTION ledger.forbid() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -20,8 +20,8 @@ BEGIN
 END
 $$;
 
--- Nothing is ever removed, and what was written about the data is never rewritten. For each
--- statement, so that even one that matches no row is refused.
+-- Rows are never deleted, and operations and outcomes are never changed. For each statement, so that
+-- a statement that matches no row is refused as well.
 CREATE TRIGGER never_deleted BEFORE DELETE OR TRUNCATE ON ledger.account
     EXECUTE FUNCTION ledger.forbid('accounts are never deleted');
 CREATE TRIGGER never_deleted BEFORE DELETE OR TRUNCATE ON ledger.reservation
@@ -45,8 +45,7 @@ CREATE TRIGGER keeps_identity BEFORE UPDATE ON ledger.account FOR EACH ROW
 CREATE TRIGGER keeps_spent BEFORE UPDATE ON ledger.account FOR EACH ROW
     WHEN (NEW.spent_units < OLD.spent_units)
     EXECUTE FUNCTION ledger.forbid('spent budget never comes back');
--- Balances are moved by the posting triggers (5_postings.sql) alone: depth 0 is a statement that
--- somebody wrote by hand.
+-- Only the posting triggers (5_postings.sql) change balances. Depth 0 is a statement outside of them.
 CREATE TRIGGER follows_reservations BEFORE UPDATE ON ledger.account FOR EACH ROW
     WHEN ((NEW.spent_units, NEW.reserved_units)
           IS DISTINCT FROM (OLD.spent_units, OLD.reserved_units)
@@ -75,7 +74,7 @@ CREATE TRIGGER keeps_epoch BEFORE UPDATE ON ledger.reservation FOR EACH ROW
     WHEN (NEW.lease_epoch < OLD.lease_epoch)
     EXECUTE FUNCTION ledger.forbid('lease epochs never go back');
 
--- Operations: only into an open reservation, one after the other, while the amount lasts.
+-- Operations: only in an open reservation, in order, and within its amount.
 CREATE FUNCTION ledger.admit_operation() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,4 +1,4 @@
--- The audit is written by triggers, so no balance moves without an entry, whoever moves it.
+-- Triggers write the audit, so every change of a balance has an entry.
 
 -- Python recomputes both digests (service/data/ledger/chain.py): change neither text. Every field but
 -- the last is free of line breaks, and JSON escapes them, so no two rows share a text.
@@ -27,7 +27,7 @@ LANGUAGE sql STABLE RETURN sha256(convert_to(concat_ws(E'\n',
     p_operation.asked::text
 ), 'UTF8'));
 
--- Numbers, dates and links a new entry; whatever the caller put there is overwritten.
+-- Numbers, dates and links a new entry; values that the caller set there are overwritten.
 CREATE FUNCTION ledger.chain_entry() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -39,8 +39,8 @@ BEGIN
     NEW.previous_hash := coalesce(NEW.previous_hash, decode(repeat('00', 32), 'hex'));
     NEW.at := clock_timestamp(); -- not now(): the transaction may have waited for the lock
     NEW.hash := ledger.audit_hash(NEW);
-    -- An outcome may be used once its commit returned, so that commit must survive a crash even
-    -- on a server that was told to hurry.
+    -- An outcome may be used once its commit has returned, so the commit must survive a crash, even if
+    -- the server is configured for asynchronous commits.
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;

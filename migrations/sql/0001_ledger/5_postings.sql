@@ -1,6 +1,6 @@
--- Balances by construction: inserting an operation is what spends, and sums are moved nowhere else.
--- So a reservation's spending is the sum of its prices, and an account's balance the sum of its
--- reservations; the CHECKs of the tables then hold for the sums.
+-- Inserting an operation spends; sums change nowhere else. So the spending of a reservation is the sum of
+-- its prices, and the balance of an account is the sum of its reservations. The CHECKs of the tables then
+-- hold for the sums.
 
 CREATE FUNCTION ledger.post_operation() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -27,7 +27,7 @@ $$;
 CREATE TRIGGER posted AFTER INSERT ON ledger.reservation FOR EACH ROW
     EXECUTE FUNCTION ledger.post_reservation();
 
--- A charge moves units from reserved to spent; a closing gives the rest of the reserved ones back.
+-- A charge moves units from reserved to spent; a closing returns the rest of the reserved ones.
 CREATE FUNCTION ledger.post_settlement() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

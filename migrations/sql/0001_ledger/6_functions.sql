@@ -1,5 +1,5 @@
--- The only way in for the application. Conditions are written as `(good) IS NOT TRUE`, so that a
--- NULL argument is refused and never slips through.
+-- The application changes the ledger only through these functions. Conditions are written as
+-- `(good) IS NOT TRUE`, so that a NULL argument is refused.
 --
 -- Locks: every writer locks the account first, then the reservation; a transaction writes to one
 -- account. FOR NO KEY UPDATE excludes other writers all the same, but not the key-share lock that
@@ -38,7 +38,7 @@ BEGIN
 END
 $$;
 
--- Only the worker that claimed last may go on. Epoch 0 means nobody has claimed yet.
+-- Only the worker that claimed last may continue. Epoch 0: not claimed yet.
 CREATE FUNCTION ledger.require_epoch(p_reservation ledger.reservation, p_epoch bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -61,7 +61,7 @@ BEGIN
 END
 $$;
 
--- Closes an open reservation and tells how much went back to the account.
+-- Closes an open reservation, and returns the amount that goes back to the account.
 CREATE FUNCTION ledger.close_reservation(p_reservation ledger.reservation) RETURNS bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -122,7 +122,7 @@ $$;
 -- ---------------------------------------------------------------- reservations
 
 -- The privacy filter: accepted if and only if spent + reserved + amount <= cap. A second call with
--- the same arguments answers with the same reservation, whatever became of it since.
+-- the same arguments returns the same reservation, in any state.
 CREATE FUNCTION ledger.reserve(
     p_population_id uuid,
     p_release_id uuid,
@@ -157,7 +157,7 @@ BEGIN
 END
 $$;
 
--- Takes the lease when nobody holds it. The new epoch shuts out whoever held it before.
+-- Takes the lease if no worker holds it. The new epoch excludes the previous holder.
 CREATE FUNCTION ledger.claim(p_release_id uuid, p_holder text, p_lease_seconds double precision)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -178,7 +178,7 @@ BEGIN
 END
 $$;
 
--- True while the caller may go on. A lease that ran out but was not taken over is renewed.
+-- True while the caller may continue. An expired lease that was not taken over is renewed.
 CREATE FUNCTION ledger.heartbeat(
     p_release_id uuid, p_epoch bigint, p_lease_seconds double precision
 ) RETURNS boolean
@@ -240,7 +240,7 @@ BEGIN
 END
 $$;
 
--- The worker is done: the unspent rest goes back, once. Later calls return 0.
+-- Ends a job: the unspent rest is returned once. Later calls return 0.
 CREATE FUNCTION ledger.finish(p_release_id uuid, p_epoch bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -254,8 +254,8 @@ BEGIN
 END
 $$;
 
--- The service gives a release up that no worker holds. The epoch moves on, so that a worker whose
--- lease had run out learns it was too late and cannot report success.
+-- Closes a release that no worker holds. The epoch rises, so that a worker whose lease has expired cannot
+-- report success.
 CREATE FUNCTION ledger.close_unclaimed(p_release_id uuid) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,4 +1,4 @@
--- Postgres lets everybody execute a new function unless told otherwise.
+-- By default, Postgres lets every role execute a new function.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ledger FROM PUBLIC;
 
 GRANT USAGE ON SCHEMA ledger TO scrim_app;

@@ -1,4 +1,4 @@
--- The service's own tables. What may be spent is the ledger's business; these only refer to it.
+-- The service's own tables. They refer to the ledger, which decides what may be spent.
 -- Writers lock in this order: dataset, then the ledger (account, reservation), then release.
 
 CREATE TABLE api_key (
@@ -15,7 +15,7 @@ CREATE TABLE api_key (
 CREATE INDEX api_key_prefix ON api_key (prefix);
 CREATE INDEX api_key_page ON api_key (created_at, id);
 
--- The account holds what the guarantee rests on; this is what people call it, and what was asked.
+-- The account in the ledger holds what the guarantee depends on; this table has the name and the request.
 CREATE TABLE population (
     id                  uuid             PRIMARY KEY REFERENCES ledger.account,
     name                text             NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
@@ -56,8 +56,8 @@ CREATE INDEX dataset_page ON dataset (created_at, id);
 CREATE INDEX dataset_population ON dataset (population_id);
 CREATE INDEX dataset_ingesting ON dataset (lease_until) WHERE state = 'ingesting';
 
--- Size and digest are those of the encrypted object: they tell nothing about the rows that the
--- object itself does not tell.
+-- Size and digest are those of the encrypted object, so they reveal no more about the rows than the object
+-- itself.
 CREATE TABLE upload (
     dataset_id uuid        NOT NULL REFERENCES dataset,
     table_name text        NOT NULL CHECK (table_name IN ('rows', 'groups', 'individuals')),
@@ -115,7 +115,7 @@ CREATE TABLE artifact (
     PRIMARY KEY (release_id, name)
 );
 
--- A creating request that was carried out, so that its repetition finds what it made.
+-- A request that created something, so that a repetition finds it.
 CREATE TABLE idempotency (
     key_id      uuid        NOT NULL REFERENCES api_key,
     method_path text        NOT NULL,

@@ -1,4 +1,4 @@
--- Nothing but what the service and its workers do: most rows are never deleted.
+-- Only what the service and its workers do: most rows are never deleted.
 GRANT SELECT, INSERT ON api_key, population, release_event, idempotency TO scrim_app;
 GRANT UPDATE (revoked_at) ON api_key TO scrim_app;
 GRANT SELECT, INSERT ON dataset TO scrim_app;
@@ -10,5 +10,5 @@ GRANT UPDATE (state, published, cancel_requested, error, progress_done, progress
               started_at, finished_at, rang_at)
     ON release TO scrim_app;
 GRANT SELECT, INSERT, UPDATE ON artifact TO scrim_app; -- a resumed job writes its files again
--- The service tells whether the database is at the revision it was written for.
+-- The service checks whether the database is at the revision that it was written for.
 GRANT SELECT ON alembic_version TO scrim_app;

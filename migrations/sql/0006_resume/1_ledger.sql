@@ -7,7 +7,7 @@ ALTER TABLE ledger.audit
         ('open_account', 'set_cap', 'reserve', 'operation', 'close', 'reopen'));
 
 -- Reopening changes the state, the epoch and the lease, and nothing else. The epoch rises, so a worker
--- of the time before the closing stays shut out.
+-- from before the closing stays excluded.
 DROP TRIGGER stays_closed ON ledger.reservation;
 CREATE TRIGGER stays_closed BEFORE UPDATE ON ledger.reservation FOR EACH ROW
     WHEN (OLD.state = 'closed' AND (NEW.state = 'closed'
@@ -27,8 +27,8 @@ BEGIN
 END
 $$;
 
--- A charge moves units from reserved to spent; a closing gives the rest of the reserved ones back, and
--- a reopening takes the same rest again.
+-- A charge moves units from reserved to spent; a closing returns the rest of the reserved ones, and
+-- a reopening reserves the same rest again.
 CREATE OR REPLACE FUNCTION ledger.post_settlement() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -4,36 +4,58 @@ import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from scrim.spec.base import Name
+from scrim.spec.columns.attribute import NumberColumn
 from scrim.spec.columns.bins import Bins
-from scrim.spec.columns.declared import MAX_CODES, Declared
+from scrim.spec.columns.declared import MAX_CODES
+from scrim.spec.columns.missing import as_number
 
 LARGEST_INTEGER = 2**53
 """Largest magnitude of a declared bound: integers beyond it have no exact float."""
 
+LARGEST_BESIDE_KINDS = 1e300
+"""Largest magnitude of a real lower bound if there are several kinds of missing values. Numbers far below
+it stand for these kinds (synth/missing.py)."""
 
-class _NumericColumn(Declared):
-    name: Name
-    """The column's name in the uploaded file."""
+
+class _NumericColumn(NumberColumn):
     bins: Bins | None = None
     """Bins, which mechanisms on discrete domains need; released values are drawn inside the bin."""
     nullable: bool = True
     """Whether a missing value is kept as missing; if not, it becomes `lower`."""
 
-    @property
+    @cached_property
     def edges(self) -> tuple[float, ...]:
         """Edges of the half-open bins, the last one closed at `upper`."""
         raise NotImplementedError
 
+    def is_value(self, text: str) -> bool:
+        """Whether a cell with this text is a number between the bounds."""
+        number = as_number(text)
+        return number is not None and self._holds(number)
+
+    def _holds(self, number: float) -> bool:
+        raise NotImplementedError
+
     @property
     def size(self) -> int:
-        """Number of codes: bins, then one for missing if `nullable`."""
-        return self._bin_count + self.nullable
+        """Number of codes: bins, then one for each kind of missing values."""
+        return self._bin_count + len(self.kinds)
+
+    def write(self, number: float) -> str:
+        """The number itself."""
+        return f"{number:.15g}"
+
+    def read(self, value: Any) -> float:
+        """The number itself."""
+        if isinstance(value, str):
+            raise ValueError(f"column {self.name!r} holds numbers; give numbers")
+        return float(value)
 
     @property
     def _declared_bins(self) -> Bins:
@@ -71,6 +93,7 @@ class IntegerColumn(_NumericColumn):
         """Require consistent bounds and bins."""
         if self.lower > self.upper:
             raise ValueError('"lower" must not be larger than "upper"')
+        self.refuse_missing()
         bins = self.bins
         if bins is None:
             return
@@ -89,6 +112,14 @@ class IntegerColumn(_NumericColumn):
                 raise ValueError("the edges of an integer column must be whole numbers")
 
     @property
+    def line(self) -> "IntegerColumn":
+        """The column itself."""
+        return self
+
+    def _holds(self, number: float) -> bool:
+        return self.lower <= number <= self.upper
+
+    @cached_property
     def edges(self) -> tuple[float, ...]:
         """Integer edges; the last is `upper` itself, which belongs to the last bin."""
         bins = self._declared_bins
@@ -133,6 +164,12 @@ class RealColumn(_NumericColumn):
             raise ValueError('"lower" must be smaller than "upper"')
         if not math.isfinite(self.upper - self.lower):
             raise ValueError('the distance from "lower" to "upper" is too large for a number')
+        if len(self.kinds) > 1 and self.lower < -LARGEST_BESIDE_KINDS:
+            raise ValueError(
+                f'a column with several kinds in "missing" needs "lower" to be at least '
+                f"-{LARGEST_BESIDE_KINDS:g}"
+            )
+        self.refuse_missing()
         if self.bins is None:
             self._refuse_empty_cells([self.lower, self.upper])
         elif self.bins.edges is not None:
@@ -183,6 +220,14 @@ class RealColumn(_NumericColumn):
                 )
 
     @property
+    def line(self) -> "RealColumn":
+        """The column itself."""
+        return self
+
+    def _holds(self, number: float) -> bool:
+        return self.lower <= number <= self.upper
+
+    @cached_property
     def edges(self) -> tuple[float, ...]:
         """Edges of the bins, computed exactly from the decimals as written, and rounded once."""
         bins = self._declared_bins

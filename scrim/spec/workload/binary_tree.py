@@ -14,7 +14,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from scrim.spec.base import Spec
-from scrim.spec.columns import Bins, CategoricalColumn, IntegerColumn, RealColumn
+from scrim.spec.columns import Bins, IntegerColumn, LabelledColumn, RealColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.schema import Attribute, Schema
@@ -22,7 +22,8 @@ from scrim.spec.sensitivity import Sensitivity, of_partition
 from scrim.spec.workload.block import Block
 from scrim.spec.workload.marginals import MAX_BLOCKS, MAX_ORDER, ColumnSets, in_schema_order
 
-MAX_LEVELS = 16
+MAX_TREE_LEVELS = 16
+"""Largest number of levels of a tree: 65,536 finest intervals."""
 CELLS_OF_A_TABLE = 2
 """Smallest number of cells: every table has a numeric column with at least two intervals."""
 
@@ -45,7 +46,7 @@ class TreeBlock(Block):
     def table_count(self, schema: Schema) -> int:
         """L^r tables for r numeric columns."""
         columns = [schema.attribute(name) for name in self.attributes]
-        numeric = sum(not isinstance(column, CategoricalColumn) for column in columns)
+        numeric = sum(not isinstance(column, LabelledColumn) for column in columns)
         return int(self.levels**numeric)
 
     def tables(self, schema: Schema) -> list[Mapping[str, int]]:
@@ -61,15 +62,15 @@ class TreeBlock(Block):
         """Why models of discrete cells cannot answer it: a column's bins do not match the intervals."""
         for name in self.attributes:
             column = schema.attribute(name)
-            if not isinstance(column, CategoricalColumn) and not self._is_refined_by_bins(column):
+            if not isinstance(column, LabelledColumn) and not self._is_refined_by_bins(column.line):
                 return (
                     f"column {name!r} has no bins that are parts of the {2**self.levels} intervals of "
-                    f"a binary tree of {self.levels} levels; declare {self._suitable_bins(column)}"
+                    f"a binary tree of {self.levels} levels; declare {self._suitable_bins(column.line)}"
                 )
         return None
 
     def _is_refined_by_bins(self, column: IntegerColumn | RealColumn) -> bool:
-        if column.bins is None or column.size - column.nullable < self._intervals(column):
+        if column.bins is None or column.size - len(column.kinds) < self._intervals(column):
             return False
         # The last bin and the last interval end at the same upper bound.
         starts = at_level(column, self.levels).edges[:-1]
@@ -89,10 +90,10 @@ class TreeBlock(Block):
 
     def _axis(self, column: Attribute) -> list[tuple[str, int]]:
         """The names and sizes of a column's readings."""
-        if isinstance(column, CategoricalColumn):
+        if isinstance(column, LabelledColumn):
             return [(column.name, column.size)]
         return [
-            (level_name(column.name, level), 2**level + column.nullable)
+            (level_name(column.name, level), 2**level + len(column.apart))
             for level in range(1, self.levels + 1)
         ]
 
@@ -121,7 +122,7 @@ class BinaryTree(Spec):
     """Always `binary_tree`."""
     k: Annotated[int, Field(ge=1, le=MAX_ORDER)] | None = None
     """Number of columns in each tree; with 1, each numeric column alone."""
-    levels: Annotated[int, Field(ge=1, le=MAX_LEVELS)] = 5
+    levels: Annotated[int, Field(ge=1, le=MAX_TREE_LEVELS)] = 5
     """Number of times the range is halved; level j has 2^j intervals."""
     attributes: ColumnSets | None = None
     """The columns of each tree, by name; at least one of them numeric."""
@@ -134,7 +135,7 @@ class BinaryTree(Spec):
 
     def expand(self, schema: Schema) -> list[Block]:
         """Each tree once, its columns in the schema's order."""
-        numeric = {c.name for c in schema.attributes if not isinstance(c, CategoricalColumn)}
+        numeric = {c.name for c in schema.attributes if not isinstance(c, LabelledColumn)}
         if not numeric:
             raise SpecError(
                 "binary trees need a numeric column, but the schema has no numeric column"

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from math import ceil
 
-from scrim.spec.columns import IntegerColumn, RealColumn
+from scrim.spec.columns import IntegerColumn, NumberColumn, RealColumn
 
 
 class BinStarts:
@@ -38,10 +38,10 @@ def has_bin_for_each_number(column: IntegerColumn | RealColumn) -> bool:
     """Whether every number has its own bin, so that any interval consists of bins."""
     if column.bins is None or not isinstance(column, IntegerColumn):
         return False
-    return column.size - column.nullable == column.upper - column.lower + 1
+    return column.size - len(column.kinds) == column.upper - column.lower + 1
 
 
-def cut_bins(column: IntegerColumn | RealColumn) -> str:
+def cut_bins(column: NumberColumn) -> str:
     """The message about a column whose intervals do not consist of its bins."""
     return (
         f"an interval of column {column.name!r} ends inside one of its bins; declare bins with an "

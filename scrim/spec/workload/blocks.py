@@ -37,11 +37,6 @@ class Blocks(list[Block]):
         self._below: dict[int, Below] = {}
 
     @cached_property
-    def queries_by_item(self) -> list[int]:
-        """The number of queries of each item."""
-        return [sum(block.size(self._schema) for block in item) for item in self.items]
-
-    @cached_property
     def marginals(self) -> list[MarginalBlock]:
         """The blocks that are marginals."""
         return [block for block in self if isinstance(block, MarginalBlock)]

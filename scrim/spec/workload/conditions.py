@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.population import Protection
-from scrim.spec.schema import Attribute, Schema
+from scrim.spec.schema import Labelled, Numeric, Schema
 from scrim.spec.sensitivity import Sensitivity, of_predicates
 from scrim.spec.workload.block import Block
 
 MAX_PREDICATES = 1_000_000
+"""Largest number of queries in one item of prefixes, ranges or halfspaces."""
 MISSING_SHARE = 0.1
 """Share of random conditions on a nullable numeric column that ask for missing values."""
 
@@ -36,9 +37,11 @@ class InInterval:
 
 @dataclass(frozen=True, slots=True)
 class IsMissing:
-    """A missing number."""
+    """A missing number, or another code apart from the numbers of its column."""
 
     column: str
+    kind: int = 0
+    """Position among the column's codes that are apart."""
 
 
 Condition = HasCode | InInterval | IsMissing
@@ -87,15 +90,19 @@ class ConjunctionBlock(PredicateBlock):
         return self.item.unaligned(schema)
 
 
-def code_draws(column: CategoricalColumn) -> Callable[[random.Random], HasCode]:
+def code_draws(column: Labelled) -> Callable[[random.Random], HasCode]:
     """Return a function that draws a category, or missing, uniformly."""
     size = column.size  # computed once: there may be many categories and many draws
     return lambda rng: HasCode(column.name, int(rng.random() * size))
 
 
-def asks_for_missing(column: Attribute, rng: random.Random) -> bool:
-    """Whether a random condition on a numeric column asks for missing values."""
-    return column.nullable and rng.random() < MISSING_SHARE
+def draw_missing(column: Numeric, rng: random.Random) -> IsMissing | None:
+    """A random condition on a numeric column that asks for missing values; None if it asks for numbers."""
+    if not column.apart or rng.random() >= MISSING_SHARE:
+        return None
+    # One kind needs no draw.
+    kind = int(rng.random() * len(column.apart)) if len(column.apart) > 1 else 0
+    return IsMissing(column.name, kind)
 
 
 def choose(names: Sequence[str], count: int, rng: random.Random) -> list[str]:
@@ -104,9 +111,9 @@ def choose(names: Sequence[str], count: int, rng: random.Random) -> list[str]:
     return [left.pop(int(rng.random() * len(left))) for _ in range(count)]
 
 
-def numeric_columns(schema: Schema) -> dict[str, IntegerColumn | RealColumn]:
-    """The numeric columns by name."""
-    return {c.name: c for c in schema.attributes if not isinstance(c, CategoricalColumn)}
+def numeric_columns(schema: Schema) -> dict[str, Numeric]:
+    """The columns of numbers by name."""
+    return {c.name: c for c in schema.attributes if not isinstance(c, LabelledColumn)}
 
 
 def columns_of(conjunctions: Sequence[Conjunction], schema: Schema) -> tuple[str, ...]:

@@ -10,18 +10,19 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scrim.spec.base import Seed, Spec
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import Attribute, Schema
 from scrim.spec.workload.block import Block
 from scrim.spec.workload.conditions import MAX_PREDICATES, PredicateBlock
 
 MAX_WEIGHTS = 1_000_000_000
+"""Largest number of weights of all halfspaces of an item: each is drawn and multiplied in every pass."""
 
 
 def coordinates(column: Attribute) -> int:
     """The number of coordinates of a column: one-hot, or a place and whether it is missing."""
-    return column.size if isinstance(column, CategoricalColumn) else 2
+    return column.size if isinstance(column, LabelledColumn) else 2
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from scrim.spec.sensitivity import Sensitivity, of_partition
 from scrim.spec.workload.block import Block
 
 MAX_ORDER = 10
+"""Largest number of columns of a marginal."""
 MAX_BLOCKS = 20_000
 """Largest number of blocks of queries in a workload."""
 MAX_TABLE_CELLS = 20_000_000

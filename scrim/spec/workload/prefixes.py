@@ -10,9 +10,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from scrim.spec.base import Seed, Spec
-from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.errors import SpecError
-from scrim.spec.schema import Schema
+from scrim.spec.schema import Labelled, Numeric, Schema
 from scrim.spec.workload.bins import cut_bins, has_bin_for_each_number
 from scrim.spec.workload.block import Block
 from scrim.spec.workload.conditions import (
@@ -23,10 +23,9 @@ from scrim.spec.workload.conditions import (
     ConjunctionSource,
     HasCode,
     InInterval,
-    IsMissing,
-    asks_for_missing,
     choose,
     code_draws,
+    draw_missing,
     numeric_columns,
 )
 from scrim.spec.workload.marginals import MAX_ORDER
@@ -86,14 +85,14 @@ class Prefixes(Spec, ConjunctionSource):
     def unaligned(self, schema: Schema) -> str | None:
         """Thresholds may be anywhere between the bounds, so every number needs its own bin."""
         for column in numeric_columns(schema).values():
-            if not has_bin_for_each_number(column):
+            if not has_bin_for_each_number(column.line):
                 return cut_bins(column)
         return None
 
     def _draw(
         self,
         categorical: dict[str, Callable[[random.Random], HasCode]],
-        numeric: dict[str, IntegerColumn | RealColumn],
+        numeric: dict[str, Numeric],
         rng: random.Random,
     ) -> Conjunction:
         names = choose(list(categorical), self.categorical, rng)
@@ -102,12 +101,13 @@ class Prefixes(Spec, ConjunctionSource):
         return (*codes, *(_below_threshold(numeric[name], rng) for name in names))
 
 
-def _below_threshold(column: IntegerColumn | RealColumn, rng: random.Random) -> Condition:
-    if asks_for_missing(column, rng):
-        return IsMissing(column.name)
-    threshold = column.lower + rng.random() * (column.upper - column.lower)
-    return InInterval(column.name, column.lower, threshold)
+def _below_threshold(column: Numeric, rng: random.Random) -> Condition:
+    if (missing := draw_missing(column, rng)) is not None:
+        return missing
+    line = column.line
+    threshold = line.lower + rng.random() * (line.upper - line.lower)
+    return InInterval(column.name, line.lower, threshold)
 
 
-def _categorical_columns(schema: Schema) -> dict[str, CategoricalColumn]:
-    return {c.name: c for c in schema.attributes if isinstance(c, CategoricalColumn)}
+def _categorical_columns(schema: Schema) -> dict[str, Labelled]:
+    return {c.name: c for c in schema.attributes if isinstance(c, LabelledColumn)}

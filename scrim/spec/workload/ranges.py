@@ -6,15 +6,16 @@ Paper: Liu, Tang, Vietri, Wu (2023), definition 2.3, with half-open intervals.
 import hashlib
 import json
 import random
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from scrim.spec.base import Name, Seed, Spec
-from scrim.spec.columns import CategoricalColumn, IntegerColumn, RealColumn
+from scrim.spec.columns import LabelledColumn, OrdinalColumn
 from scrim.spec.errors import SpecError
-from scrim.spec.schema import Attribute, Schema
+from scrim.spec.schema import Attribute, Numeric, Schema
 from scrim.spec.workload.bins import BinStarts, cut_bins
 from scrim.spec.workload.block import Block
 from scrim.spec.workload.conditions import (
@@ -26,10 +27,10 @@ from scrim.spec.workload.conditions import (
     HasCode,
     InInterval,
     IsMissing,
-    asks_for_missing,
     choose,
     code_draws,
     columns_of,
+    draw_missing,
     numeric_columns,
 )
 from scrim.spec.workload.marginals import MAX_ORDER
@@ -37,7 +38,7 @@ from scrim.spec.workload.marginals import MAX_ORDER
 MAX_NAMED = 10_000
 """Largest number of named queries in a workload."""
 
-Interval = Annotated[list[float], Field(min_length=2, max_length=2)]
+Interval = Annotated[list[float | str], Field(min_length=2, max_length=2)]
 Wanted = Interval | str | None
 RangeQuery = Annotated[dict[Name, Wanted], Field(min_length=1, max_length=MAX_ORDER)]
 
@@ -62,7 +63,9 @@ class Ranges(Spec, ConjunctionSource):
         Annotated[list[RangeQuery], Field(min_length=1, max_length=MAX_NAMED, fail_fast=True)]
         | None
     ) = None
-    """Named queries: for each column a category, an interval [low, high], or null for missing."""
+    """Named queries: for each column a category, an interval [low, high], or null for missing. Dates are
+    in ISO 8601. The interval of an ordinal column names its first and last value, both included. If there
+    are several kinds of missing values, name one."""
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -95,7 +98,8 @@ class Ranges(Spec, ConjunctionSource):
         """The conditions of every query."""
         if self.queries is not None:
             used = dict.fromkeys(name for query in self.queries for name in query)
-            readers = {name: _reader(name, schema) for name in used}
+            columns = {column.name: column for column in schema.attributes}
+            readers = {name: _reader(name, columns) for name in used}
             return [
                 tuple(readers[name](wanted) for name, wanted in query.items())
                 for query in self.queries
@@ -115,58 +119,56 @@ class Ranges(Spec, ConjunctionSource):
         if self.queries is None:
             unbinned = [column for column in columns.values() if column.bins is None]
             return cut_bins(unbinned[0]) if unbinned else None
-        named = [condition for named in self.conjunctions(schema) for condition in named]
-        intervals = [condition for condition in named if isinstance(condition, InInterval)]
-        for name in dict.fromkeys(interval.column for interval in intervals):
+        intervals: dict[str, list[InInterval]] = defaultdict(list)
+        for conjunction in self.conjunctions(schema):
+            for condition in conjunction:
+                if isinstance(condition, InInterval):
+                    intervals[condition.column].append(condition)
+        for name, of_column in intervals.items():
             column = columns[name]
-            if column.bins is None or not _consist_of_bins(column, intervals):
+            if column.bins is None or not _consist_of_bins(column, of_column):
                 return cut_bins(column)
         return None
 
 
-def _consist_of_bins(column: IntegerColumn | RealColumn, intervals: list[InInterval]) -> bool:
-    starts = BinStarts(column)
-    return all(
-        starts.span(interval.low, interval.high) is not None
-        for interval in intervals
-        if interval.column == column.name
-    )
+def _consist_of_bins(column: Numeric, intervals: list[InInterval]) -> bool:
+    starts = BinStarts(column.line)
+    return all(starts.span(interval.low, interval.high) is not None for interval in intervals)
 
 
 def _draws(column: Attribute) -> Callable[[random.Random], Condition]:
     """Return a function that draws a condition on a column."""
-    if isinstance(column, CategoricalColumn):
+    if isinstance(column, LabelledColumn):
         return code_draws(column)
-    edges = None if column.bins is None else column.edges
+    edges, line = None if column.bins is None else column.edges, column.line
 
     def draw(rng: random.Random) -> Condition:
-        if asks_for_missing(column, rng):
-            return IsMissing(column.name)
+        if (missing := draw_missing(column, rng)) is not None:
+            return missing
         if edges is not None:
             first = int(rng.random() * (len(edges) - 1))
             last = first + 1 + int(rng.random() * (len(edges) - 1 - first))
             return InInterval(column.name, edges[first], edges[last])
-        span = column.upper - column.lower
-        low, high = sorted(column.lower + rng.random() * span for _ in range(2))
+        span = line.upper - line.lower
+        low, high = sorted(line.lower + rng.random() * span for _ in range(2))
         return InInterval(column.name, low, high)
 
     return draw
 
 
-def _reader(name: str, schema: Schema) -> Callable[[Wanted], Condition]:
+def _reader(name: str, columns: Mapping[str, Attribute]) -> Callable[[Wanted], Condition]:
     """Return a function that reads named conditions on a column."""
-    columns = {column.name: column for column in schema.attributes}
     if name not in columns:
         raise SpecError(f"the schema has no column {name!r} to query; it has {', '.join(columns)}")
     column = columns[name]
-    if not isinstance(column, CategoricalColumn):
+    if not isinstance(column, LabelledColumn):
         return lambda wanted: _condition_on_number(column, wanted)
-    code_of = {label: code for code, label in enumerate(column.labels)}
+    code_of = column.code_of
 
     def read(wanted: Wanted) -> Condition:
         if wanted is None:
-            _refuse_missing(column)
-            return HasCode(name, len(code_of))
+            kind = column.kinds.index(_kind_of(column, wanted))
+            return HasCode(name, len(column.labels) + kind)
         if not isinstance(wanted, str) or wanted not in code_of:
             raise SpecError(f"column {name!r} is categorical: name one of its values")
         return HasCode(name, code_of[wanted])
@@ -174,24 +176,52 @@ def _reader(name: str, schema: Schema) -> Callable[[Wanted], Condition]:
     return read
 
 
-def _condition_on_number(column: IntegerColumn | RealColumn, wanted: Wanted) -> Condition:
-    if wanted is None:
-        _refuse_missing(column)
-        return IsMissing(column.name)
+def _condition_on_number(column: Numeric, wanted: Wanted) -> Condition:
+    if wanted is None or (isinstance(wanted, str) and wanted in column.apart):
+        return IsMissing(column.name, column.apart.index(_kind_of(column, wanted)))
+    if isinstance(column, OrdinalColumn):
+        first, last = (wanted, wanted) if isinstance(wanted, str) else wanted
+        return _values_between(column, _read(column, first), _read(column, last))
     if isinstance(wanted, str):
         raise SpecError(f"column {column.name!r} is numeric: give an interval [low, high]")
-    return _interval(column, *wanted)
+    return _interval(column, *(_read(column, each) for each in wanted))
 
 
-def _refuse_missing(column: Attribute) -> None:
+def _kind_of(column: Attribute, wanted: str | None) -> str:
+    """The kind of missing values that a query names; null means the only kind."""
+    if wanted is not None:
+        return wanted
     if not column.nullable:
         raise SpecError(f"column {column.name!r} is declared to have no missing values")
+    if len(column.kinds) > 1:
+        raise SpecError(
+            f"column {column.name!r} has several kinds of missing values; name one: "
+            f"{', '.join(column.kinds)}"
+        )
+    return column.kinds[0]
 
 
-def _interval(column: IntegerColumn | RealColumn, low: float, high: float) -> InInterval:
-    if not column.lower <= low < high <= column.upper:
+def _read(column: Numeric, value: float | str) -> float:
+    try:
+        return column.read(value)
+    except ValueError as problem:
+        raise SpecError(str(problem)) from None
+
+
+def _interval(column: Numeric, low: float, high: float) -> InInterval:
+    line = column.line
+    if not line.lower <= low < high <= line.upper:
         raise SpecError(
             f"the interval of column {column.name!r} must increase and lie between its bounds "
-            f"{column.lower:g} and {column.upper:g}"
+            f"{column.write(line.lower)} and {column.write(line.upper)}"
         )
     return InInterval(column.name, low, high)
+
+
+def _values_between(column: OrdinalColumn, first: float, last: float) -> InInterval:
+    """The values from the first to the last one, both included."""
+    if first > last:
+        raise SpecError(f"the values of column {column.name!r} must be in the declared order")
+    upper = column.line.upper
+    # An interval that ends at the upper bound includes it, so others end between two positions.
+    return InInterval(column.name, first, upper if last == upper else last + 0.5)

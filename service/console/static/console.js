@@ -1,4 +1,4 @@
-/* Makes forms livelier. Every page works without this file; nothing here knows what a form is about. */
+/* Updates forms and states without reloading the page. Every page works without this file. */
 "use strict";
 
 const PAUSE = 300;
@@ -23,33 +23,34 @@ const state = (field) => (field.type === "checkbox" ? field.checked : field.valu
 
 const fields = (form) => [...form.elements].filter((each) => each.id);
 
-/* A form that changes with what is chosen: the server renders it anew, and the old one is replaced. */
+/* Replace a form by a new one that the server renders for the current choices. */
 async function refresh(form, button) {
   const sent = new Map(fields(form).map((each) => [each.id, state(each)]));
   const answer = await ask(target(form), posted(form, button || { value: "update" }));
   const fresh = answer.type === "opaqueredirect" ? null : parsed(await answer.text()).getElementById(form.id);
   if (!fresh) return location.reload();
-  // What somebody typed while the answer was on its way.
+  // Keep what was typed while the request was running.
   for (const old of fields(form)) {
     const same = fresh.querySelector(`#${CSS.escape(old.id)}`);
     if (!same || sent.get(old.id) === state(old)) continue;
     if (old.type === "checkbox") same.checked = old.checked;
     else same.value = old.value;
   }
-  for (const each of form.querySelectorAll("details[open][id]")) {
+  for (const each of form.querySelectorAll("details[open][id]:not([data-closes])")) {
     fresh.querySelector(`#${CSS.escape(each.id)}`)?.setAttribute("open", "");
   }
   const focused = document.activeElement?.id;
   form.replaceWith(document.adoptNode(fresh));
   enliven(fresh);
   once(fresh);
+  fresh.querySelectorAll("[data-drop]").forEach(droppable);
   const problem = fresh.querySelector("[data-problem]");
   const last = button?.dataset.focus && [...fresh.querySelectorAll(button.dataset.focus)].pop();
   if (problem || last) (problem || last).focus();
   else if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 }
 
-/* A preview beside a form that is being filled in: the newest answer counts, whichever comes last. */
+/* A preview beside a form that is being filled in. Only the response to the newest request is shown. */
 function previewer(form) {
   const address = form.dataset.preview;
   let timer = 0;
@@ -92,7 +93,7 @@ function enliven(form) {
   });
 }
 
-/* A second click while the first one is on its way sends nothing; the server would not repeat it anyway. */
+/* A second click sends nothing while the first request is running. */
 function once(form) {
   form.addEventListener("submit", (event) => {
     if (event.defaultPrevented) return;
@@ -105,7 +106,7 @@ function once(form) {
   addEventListener("pageshow", () => delete form.dataset.sent);
 }
 
-/* Uploads show how far they are. */
+/* Show the progress of uploads. */
 function uploading(form) {
   const bar = form.querySelector("[data-upload-progress]");
   const fault = form.querySelector("[data-upload-fault]");
@@ -137,7 +138,27 @@ function uploading(form) {
   });
 }
 
-/* A part of a page that changes by itself, until it says that it does not any more. */
+/* A file that is dropped on a text box is read there; only its beginning, because tables may be large. */
+const DROPPED_BYTES = 2 ** 22;
+function droppable(box) {
+  const mark = (event) => {
+    event.preventDefault();
+    box.classList.toggle("dropping", event.type === "dragover");
+  };
+  box.addEventListener("dragover", mark);
+  box.addEventListener("dragleave", mark);
+  box.addEventListener("drop", async (event) => {
+    const file = event.dataTransfer.files[0];
+    if (!file) return;
+    mark(event);
+    const text = await file.slice(0, DROPPED_BYTES).text();
+    // The rows of a table stay on this machine: only its header is put into the form.
+    box.value = /^\s*[<{[]/.test(text) ? text : text.split(/\r?\n/, 1)[0];
+    box.form.querySelector("button[value=paste]").click();
+  });
+}
+
+/* Fetch a part of a page at intervals, while the server marks it as changing. */
 async function poll(part) {
   const answer = await ask(part.dataset.poll).catch(() => null);
   if (answer && answer.ok) {
@@ -148,7 +169,7 @@ async function poll(part) {
   setTimeout(poll, POLL, part);
 }
 
-/* Progress as it happens. The stream ends when the release does; the page is then another one. */
+/* Show the progress of a release. When it ends, the stream ends and the page is reloaded. */
 function follow(section) {
   const bar = section.querySelector("[data-progress]");
   const text = section.querySelector("[data-progress-text]");
@@ -171,12 +192,13 @@ function follow(section) {
     } else {
       state.textContent = now;
       state.className = `state state-${now}`;
-      if (now === "running") text.textContent = "A worker has begun";
+      if (now === "running") text.textContent = "A worker has started";
     }
   });
 }
 
 document.querySelectorAll("form[data-live]").forEach(enliven);
+document.querySelectorAll("[data-drop]").forEach(droppable);
 document.querySelectorAll("form[data-upload]").forEach(uploading);
 document.querySelectorAll("form:not([data-upload])").forEach(once);
 document.querySelectorAll("[data-poll]").forEach((part) => setTimeout(poll, POLL, part));

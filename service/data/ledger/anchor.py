@@ -1,6 +1,6 @@
 """The anchor: the head of every account's chain, signed and kept outside the database.
 
-A restored backup has a valid chain but an old head, and would silently give budget back. The
+A restored backup has a valid chain but an old head, and would silently return budget. The
 anchor is written after the database's commit, so the database may be ahead of it, never behind.
 Entries committed after the last anchor are not protected: advance the anchor before a release.
 """

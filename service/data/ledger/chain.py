@@ -22,6 +22,7 @@ GENESIS = bytes(32)
 """The previous hash of an account's first entry."""
 
 _BATCH = 1000
+"""Entries that are read at a time."""
 
 # The database computes the digests of outcomes, which can be large.
 _CHAINED_ENTRIES = text("""

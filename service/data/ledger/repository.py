@@ -179,7 +179,7 @@ def journal(executor: Executor, release_id: UUID) -> list[LedgerOperation]:
 
 
 def finish(executor: Executor, release_id: UUID, *, epoch: int) -> int:
-    """End the job: returns the units given back to the account, 0 if it had ended before."""
+    """End the job: returns the units that go back to the account, 0 if it had ended before."""
     released: int = _scalar(
         executor,
         "SELECT ledger.finish(:release_id, :epoch)",

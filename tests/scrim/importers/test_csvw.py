@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrim.importers import from_csvw_eo
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
 
 from .support import dumped, json_values
 
+DAYS = {"minimum": "2025-01-01", "maximum": "2025-12-31"}
 WEIGHT = {"name": "weight", "datatype": "double", "minimum": 0.5, "maximum": 9.5}
 
 
@@ -95,7 +96,7 @@ def test_a_document_of_csvw_eo() -> None:
             "bins": {"edges": [32.1, 40.0, 50.0, 59.6]},
         },
         {"name": "body_mass_g", "type": "integer", "lower": 2700, "upper": 6300},
-        {"name": "sex", "type": "categorical", "values": ["false", "true"], "nullable": False},
+        {"name": "sex", "type": "boolean", "nullable": False},
         {"name": "penguin_id", "type": "identifier"},
     ]
 
@@ -175,15 +176,47 @@ def test_plain_csvw() -> None:
     assert dumped(imported) == [
         {"name": "Age", "type": "integer", "lower": 0, "upper": 120, "nullable": False},
         {"name": "Sex", "type": "categorical", "values": ["F", "M"]},
-        {"name": "paid", "type": "categorical", "values": ["N", "Y"], "nullable": False},
-        {"name": "rate", "type": "real", "lower": -1, "upper": 1, "nullable": False},
+        {"name": "paid", "type": "boolean", "true": ["Y"], "false": ["N"], "nullable": False},
+        {
+            "name": "rate",
+            "missing": ["", "NA"],
+            "nullable": False,
+            "type": "real",
+            "lower": -1,
+            "upper": 1,
+        },
     ]
+
+
+@pytest.mark.parametrize(
+    ("datatype", "declared"),
+    [
+        ("date", {"type": "date"}),
+        ({"base": "date", "format": "dd.MM.yyyy"}, {"type": "date", "format": "%d.%m.%Y"}),
+        ("gYear", {"type": "date", "resolution": "year", "format": "%Y"}),
+        ({"base": "gYearMonth"}, {"type": "date", "resolution": "month", "format": "%Y-%m"}),
+        (
+            {"base": "dateTime", "format": "yyyy-MM-ddTHH:mm"},
+            {"type": "datetime", "format": "%Y-%m-%dT%H:%M"},
+        ),
+    ],
+)
+def test_dates(datatype: Any, declared: dict[str, Any]) -> None:
+    schema = from_csvw_eo(csvw({"name": "x", "datatype": datatype, **DAYS})).schema
+    [column] = [c for c in schema.model_dump()["columns"] if c["name"] == "x"]
+    expected = {"lower": DAYS["minimum"], "upper": DAYS["maximum"], **declared}
+    assert {field: column.get(field) for field in expected} == expected
+
+
+def test_null_values_are_spellings_of_missing() -> None:
+    column = {"name": "x", "datatype": "integer", "minimum": 0, "maximum": 9, "null": ["", "-9"]}
+    assert from_csvw_eo(csvw(column)).schema.attribute("x").missing == ["", "-9"]
 
 
 def test_keys_that_are_not_all_leave_the_rest_to_other() -> None:
     town = {"name": "town", "publicKeys": ["Bern", None], "exhaustiveKeys": False}
     column = from_csvw_eo(csvw(town)).schema.attribute("town")
-    assert isinstance(column, CategoricalColumn)
+    assert isinstance(column, LabelledColumn)
     assert column.labels == ("Bern", "other")
 
 
@@ -211,7 +244,15 @@ def interval(lower: Any, upper: Any, **fields: Any) -> dict[str, Any]:
         ({"name": "town", "datatype": {"format": "Bern"}}, "'town': text needs a list"),
         ({"name": "town", "datatype": {"format": "^F|M$"}}, "'town': text needs a list"),
         ({"name": "town", "datatype": "anyURI"}, "'town': text needs a list"),
-        ({"name": "day", "datatype": "date", "minimum": "2025-01-01"}, "'day': dates and times"),
+        (
+            {"name": "day", "datatype": "date", "minimum": "2025-01-01"},
+            "'day': dates need minimum and maximum",
+        ),
+        ({"name": "at", "datatype": "time"}, "'at': only dates, months, years and times of a date"),
+        (
+            {"name": "x", "datatype": {"base": "date", "format": "EEE"}, **DAYS},
+            "'x': this format of dates is not supported",
+        ),
         ({"name": "age", "datatype": "integer"}, "'age': numbers need minimum and maximum"),
         ({"name": "age", "datatype": "unsignedByte"}, "'age': numbers need minimum and maximum"),
         ({**WEIGHT, "maximum": None}, "'weight': numbers need minimum and maximum"),
@@ -228,8 +269,7 @@ def interval(lower: Any, upper: Any, **fields: Any) -> dict[str, Any]:
         ({**WEIGHT, "datatype": ["double"]}, "'weight': datatype must be an object"),
         ({**WEIGHT, "separator": ";"}, "'weight': cells that hold lists"),
         ({**WEIGHT, "default": "1"}, "'weight': fill empty cells in the file, and drop default"),
-        ({**WEIGHT, "null": "-9"}, "'weight': leave missing cells empty"),
-        ({"name": "x", "keyValues": ["a"], "null": ["NA"]}, "'x': leave missing cells empty"),
+        ({**WEIGHT, "null": [-9]}, "'weight': null must be text, or a list of texts"),
         ({**WEIGHT, "required": "yes"}, "'weight': required must be true or false"),
         ({**WEIGHT, "binning": 3}, "'weight': the field 'binning' is not known"),
         ({**WEIGHT, "eo:privacyId": True}, "write 'eo:privacyId' as csvw-eo:privacyId"),

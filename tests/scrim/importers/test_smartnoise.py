@@ -2,6 +2,7 @@
 
 import math
 from contextlib import suppress
+from datetime import date
 from typing import Any
 
 import pytest
@@ -58,7 +59,7 @@ def test_smartnoise_people() -> None:
         {"name": "pid", "type": "identifier"},
         {"name": "age", "type": "integer", "lower": 0, "upper": 100},
         {"name": "income", "type": "real", "lower": 0, "upper": 5e5, "nullable": False},
-        {"name": "married", "type": "categorical", "values": ["false", "true"]},
+        {"name": "married", "type": "boolean"},
     ]
 
 
@@ -114,7 +115,15 @@ def test_smartnoise_counts_one_row_per_person_unless_told() -> None:
 
 def test_smartnoise_booleans_as_the_file_spells_them() -> None:
     imported = from_smartnoise(smartnoise(x={"type": "boolean"}), booleans=("no", "yes"))
-    assert dumped(imported)[0]["values"] == ["no", "yes"]
+    assert dumped(imported) == [{"name": "x", "type": "boolean", "true": ["yes"], "false": ["no"]}]
+
+
+@pytest.mark.parametrize("lower", ["2020-01-01", date(2020, 1, 1)])
+def test_smartnoise_dates(lower: Any) -> None:
+    bounds = {"lower": lower, "upper": "2020-12-31T23:59"}
+    imported = from_smartnoise(smartnoise(x={"type": "datetime", **bounds}))
+    expected = {"lower": "2020-01-01", "upper": "2020-12-31T23:59"}
+    assert dumped(imported) == [{"name": "x", "type": "datetime", **expected}]
 
 
 def test_smartnoise_names_lose_their_quotes() -> None:
@@ -141,7 +150,7 @@ def test_one_table_of_several() -> None:
         ({"age": {"type": "int"}}, "column 'age': numbers need lower and upper"),
         ({"age": {"type": "int", "lower": 0}}, "column 'age': numbers need lower and upper"),
         ({"pay": {"type": "float", "upper": 1.0}}, "column 'pay': numbers need lower and upper"),
-        ({"born": {"type": "datetime"}}, "column 'born': dates are not supported; store a number"),
+        ({"born": {"type": "datetime"}}, "column 'born': dates need lower and upper"),
         ({"x": {"type": "key"}}, "column 'x': type must be int, float"),
         ({"x": {}}, "column 'x': type must be"),
         ({"age": {**INT, "lower": "0"}}, "column 'age': lower must be a number"),

@@ -13,6 +13,7 @@ from scrim.spec.population import PopulationSpec
 from scrim.spec.release import ReleaseRequest
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import TwoLevelSchema
+from tests.scrim.column_types import TYPES
 
 MODELS: list[type[BaseModel]] = [
     ReleaseRequest,
@@ -95,12 +96,7 @@ def test_mechanisms_are_told_apart_by_name() -> None:
 def test_columns_are_told_apart_by_type() -> None:
     column = Schema.model_json_schema()["properties"]["columns"]["items"]
     assert column["discriminator"]["propertyName"] == "type"
-    assert set(column["discriminator"]["mapping"]) == {
-        "categorical",
-        "integer",
-        "real",
-        "identifier",
-    }
+    assert set(column["discriminator"]["mapping"]) == set(TYPES)
 
 
 def test_workload_items_are_told_apart_by_type() -> None:

@@ -9,8 +9,10 @@ from pydantic import TypeAdapter, ValidationError
 from scrim.spec.messages import describe
 from scrim.spec.population import PopulationSpec
 from scrim.spec.release import ReleaseRequest
+from scrim.spec.schema import ADVICE
 from scrim.spec.two_level import DeclaredSchema
 from scrim.spec.workload import Workload
+from tests.scrim.column_types import TYPES
 
 AGE = {"name": "Age", "type": "integer", "lower": 0, "upper": 99}
 SEX = {"name": "Sex", "type": "categorical", "values": ["F", "M"]}
@@ -37,7 +39,7 @@ def found(model: Any, content: Any) -> list[str]:
         ([{**AGE, "lower": 100}], 'Age: "lower" must not be larger than "upper"'),
         (
             [SEX, {**AGE, "type": "int"}],
-            'Age: "type" must be one of: categorical, integer, real, identifier',
+            f'Age: "type" must be one of: {", ".join(TYPES)}{ADVICE}',
         ),
         ([SEX, AGE, SEX], "column names must be distinct, but 'Sex' is declared twice"),
         ([{"name": "Age", "type": "integer", "lower": 0}], 'Age: "upper" is required'),

@@ -175,7 +175,9 @@ def test_random_prefixes() -> None:
         for number in numbers:
             column = numeric_columns(SCHEMA)[number.column]
             assert isinstance(number, InInterval | IsMissing)
-            assert not isinstance(number, InInterval) or number.low == column.lower <= number.high
+            assert (
+                not isinstance(number, InInterval) or number.low == column.line.lower <= number.high
+            )
 
 
 def test_prefixes_of_numbers_alone_read_no_category() -> None:

@@ -18,8 +18,9 @@ from scrim.spec.columns import (
     IntegerColumn,
     RealColumn,
 )
-from scrim.spec.schema import Schema
+from scrim.spec.schema import ADVICE, Schema
 from scrim.spec.two_level import TwoLevelSchema
+from tests.scrim.column_types import TYPES
 
 EXAMPLE: dict[str, Any] = {
     "columns": [
@@ -346,7 +347,7 @@ def column(name: str, kind: str = "categorical") -> dict[str, Any]:
         ([column("")], "at least 1 character"),
         ([column("a\nb")], "pattern"),
         ([column("a" * 201)], "at most 200"),
-        ([{"name": "a", "type": "text"}], '"type" must be one of: categorical, integer, real'),
+        ([{"name": "a", "type": "text"}], f'"type" must be one of: {", ".join(TYPES)}{ADVICE}'),
         ([{"name": "a"}], '"type" must be one of'),
         ([{**column("a"), "unknown": 1}], "Extra inputs"),
         ([{**column("a"), "values": []}], "at least 1 item"),

@@ -39,7 +39,7 @@ def test_declare_and_show(api: Api) -> None:
     assert api.role("curator").get(answer.headers["location"]).json() == found
     assert set(found) == {
         "id", "name", "visibility", "population_id", "provenance", "disjoint_from_population",
-        "state", "reason", "created_at", "schema", "missing_tables",
+        "state", "reason", "created_at", "schema", "schema_id", "missing_tables",
     }  # fmt: skip
 
 

@@ -38,7 +38,7 @@ from service.embedded import PostgresServer, ValkeyServer
 from service.keys.schemas import SCOPES
 from tests.databases import create_database
 
-from .support import CSV, Api, examples, problem, random_key, serving, settings_for
+from .support import CSV, SCHEMA, Api, examples, problem, random_key, serving, settings_for
 
 FIRST, EVERY = 80, 20
 NEEDS_NO_KEY = {"/healthz", "/readyz"}
@@ -196,6 +196,7 @@ def world(postgres_server: PostgresServer, valkey_server: ValkeyServer) -> Itera
         chosen = settings_for(create_database(postgres_server.url), broker_url, Path(folder))
         with serving(chosen, Path(folder)) as api, requests.Session() as session:
             population = api.population()
+            saved = api.all.post("/v1/schemas", json={"name": "people", "schema": SCHEMA})
             release = api.release(api.ready_dataset(population), publish=True)
             api.finish(release, {"synthetic.csv": CSV})
             api.new_key("analyst")
@@ -203,6 +204,7 @@ def world(postgres_server: PostgresServer, valkey_server: ValkeyServer) -> Itera
             real = {
                 "key_id": keys[0]["id"],
                 "population_id": population,
+                "schema_id": saved.json()["id"],
                 "dataset_id": api.dataset(population),
                 "release_id": release,
                 "name": "synthetic.csv",

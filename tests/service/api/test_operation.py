@@ -34,7 +34,8 @@ from .support import Api, problem, random_key, serving, settings_for
 ROOT = Path(__file__).resolve().parents[3]
 TABLES = {
     "alembic_version", "api_key", "artifact", "console_session", "dataset", "idempotency",
-    "master_key_check", "population", "release", "release_event", "upload",
+    "master_key_check", "population", "release", "release_event", "saved_schema",
+    "upload",
 }  # fmt: skip
 
 

@@ -25,6 +25,9 @@ CALLS: list[tuple[str, str, Any, set[Scope]]] = [
     ("GET", "/v1/populations/{population_id}", None, ANY),
     ("GET", "/v1/populations/{population_id}/ledger", None, {"curator"}),
     ("GET", "/v1/populations/{population_id}/ledger/verify", None, {"curator"}),
+    ("POST", "/v1/schemas", {}, {"curator"}),
+    ("GET", "/v1/schemas", None, {"curator"}),
+    ("GET", "/v1/schemas/{schema_id}", None, {"curator"}),
     ("POST", "/v1/datasets", {}, {"curator"}),
     ("PUT", "/v1/datasets/{dataset_id}/content", None, {"curator"}),
     ("GET", "/v1/datasets", None, {"curator"}),
@@ -63,7 +66,7 @@ def test_routes_have_descriptions(api: Api) -> None:
 
 @pytest.mark.parametrize(("method", "path", "body", "allowed"), CALLS)
 def test_matrix(api: Api, method: str, path: str, body: Any, allowed: set[Scope]) -> None:
-    names = ("key_id", "population_id", "dataset_id", "release_id")
+    names = ("key_id", "population_id", "schema_id", "dataset_id", "release_id")
     url = path.format(**dict.fromkeys(names, NOBODY), name="synthetic.csv")
     with api.client(None) as nobody, api.client("scrim_wrong") as stranger:
         for client in (nobody, stranger):

@@ -1,5 +1,6 @@
 """Forms and bodies: conversion of submitted forms to bodies of the API, and back."""
 
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from scrim.spec.descriptions import describe_item, describe_settings
 from scrim.spec.mechanism import MECHANISMS
 from scrim.spec.schema import Schema
 from scrim.spec.workload import WorkloadItem
-from service.console import release_form, schema_form
+from service.console import release_form, schema_form, schema_rows
 from service.console.fields import fields_of, filled, shown, values_of
 from service.console.forms import Form, number, parsed_json, repeat_key
 from service.console.labels import describe_column, describe_file, describe_workload
@@ -21,6 +22,28 @@ from service.data.errors import IdempotencyKeyReused, Invalid, ProblemDocument
 
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=1, max_size=12)
 LINES = NAMES.filter(lambda text: text.splitlines() == [text] and text.strip() == text)
+
+OTHERS: list[dict[str, Any]] = [
+    {"type": "ordinal", "values": ["low", "high"], "other": "low"},
+    {"type": "boolean", "true": ["yes", "Y"], "false": ["no"]},
+    {"type": "code", "values": ["A01", "B02"], "levels": [1, 2], "reference": {"A01": 2.5}},
+    {"type": "code", "code_list": [{"code": "A01", "group": "A"}]},
+    {"type": "date", "lower": "2015-01-01", "upper": "2020-12-31", "format": "%d.%m.%Y"},
+    {
+        "type": "datetime",
+        "lower": "2015-01-01",
+        "upper": "2020-12-31",
+        "resolution": "hour",
+        "bins": {"edges": ["2015-01-01", "2018-01-01", "2020-12-31"]},
+    },
+    {"type": "integer", "lower": 0, "upper": 9, "bins": {"adaptive": 4}},
+    {"type": "integer", "lower": 0, "upper": 9, "missing": ["NA", "?"]},
+    {"type": "integer", "lower": 0, "upper": 9, "missing": {"NA": "refused", "?": "unknown"}},
+    # What the grid cannot show.
+    {"type": "integer", "lower": 0, "upper": 9, "missing": ["a, b", ""]},
+    {"type": "categorical", "values": ["two\nlines", " spaced "]},
+]
+"""Fields of columns of the other types, and of some that the grid shows only in part."""
 
 
 def columns() -> st.SearchStrategy[dict[str, Any]]:
@@ -66,8 +89,27 @@ def columns() -> st.SearchStrategy[dict[str, Any]]:
             st.just([0.5, 10.25, 100.0]),
             st.sampled_from([0, 2]),
         ),
+        st.builds(
+            lambda name, fields, nullable: {"name": name, **fields, "nullable": nullable},
+            LINES,
+            st.sampled_from(OTHERS),
+            st.booleans(),
+        ),
         st.builds(lambda name: {"name": name, "type": "identifier"}, LINES),
     )
+
+
+def submitted(draft: schema_form.Draft) -> Form:
+    """The form as a browser sends it back."""
+    pairs = [("missing", draft.missing), ("schema_rest", draft.rest)]
+    for place, row in enumerate(draft.rows):
+        for each in fields(row):
+            value = getattr(row, each.name)
+            if each.name == "nullable":
+                pairs += [(f"c{place}.nullable", "yes")] if value else []
+            else:
+                pairs.append((f"c{place}.{each.name}", value))
+    return Form(pairs)
 
 
 class TestSchemas:
@@ -97,9 +139,37 @@ class TestSchemas:
         assert draft is not None
         assert schema_form.declared(draft) == schema
 
+    def test_what_the_grid_does_not_show_survives_the_form(self) -> None:
+        schema = {
+            "missing": ["NA", "?"],
+            "rules": [{"never": {"sex": ["F"]}}],
+            "columns": [{"name": str(place), **each} for place, each in enumerate(OTHERS)],
+        }
+        draft = schema_form.draft_from(schema)
+        assert draft is not None
+        again = schema_form.draft_of(submitted(draft))
+        before = {each["name"]: each for each in schema_form.declared(draft)["columns"]}
+        found = schema_form.declared(again)
+        assert {each["name"]: each for each in found["columns"]} == before
+        assert (found["missing"], found["rules"]) == (schema["missing"], schema["rules"])
+
+    def test_another_type_takes_nothing_hidden_along(self) -> None:
+        column = {"name": "icd", **OTHERS[2]}
+        row = schema_rows.row_from(column, "groups")
+        assert schema_rows.column_of(row)["reference"] == {"A01": 2.5}
+        changed = schema_rows.column_of(replace(row, type="categorical"))
+        assert changed == {
+            "name": "icd", "type": "categorical", "values": ["A01", "B02"], "nullable": True
+        }  # fmt: skip
+
+    def test_what_is_typed_replaces_what_was_hidden(self) -> None:
+        row = schema_rows.row_from({"name": "x", **OTHERS[6]}, "groups")
+        edited = schema_rows.column_of(replace(row, bins="width", bins_value="5"))
+        assert edited["bins"] == {"width": 5}
+
     def test_places_are_counted_in_each_table(self) -> None:
         tables = [("a", "groups"), ("b", "individuals"), ("", "groups"), ("c", "groups")]
-        rows = [schema_form.ColumnRow(name=name, table=table) for name, table in tables]
+        rows = [schema_rows.ColumnRow(name=name, table=table) for name, table in tables]
         linked = schema_form.Draft(rows, schema_form.Linking())
         assert linked.places() == [
             "two_level.groups.columns.0",
@@ -125,7 +195,7 @@ class TestSchemas:
         assert found.sizes == {"sex": 3, "age": 11}
 
     def test_rows_come_and_go(self) -> None:
-        draft = schema_form.Draft([schema_form.ColumnRow(name=name) for name in "abc"])
+        draft = schema_form.Draft([schema_rows.ColumnRow(name=name) for name in "abc"])
 
         def names(action: str) -> list[str]:
             return [row.name for row in schema_form.changed(draft, action).rows]
@@ -134,11 +204,11 @@ class TestSchemas:
         assert names("add") == ["a", "b", "c", ""]
         for action in ("remove:9", "remove:-1", "remove:x", "remove:", "nonsense"):
             assert schema_form.changed(draft, action) == draft
-        alone = schema_form.Draft([schema_form.ColumnRow()])
+        alone = schema_form.Draft([schema_rows.ColumnRow()])
         assert schema_form.changed(alone, "remove:0") == alone
 
     def test_a_new_row_is_in_the_table_of_the_last(self) -> None:
-        row = schema_form.ColumnRow(name="age", table="individuals")
+        row = schema_rows.ColumnRow(name="age", table="individuals")
         draft = schema_form.Draft([row], schema_form.Linking())
         assert schema_form.changed(draft, "add").rows[-1].table == "individuals"
 
@@ -310,6 +380,10 @@ class TestWords:
 
     def test_columns(self) -> None:
         assert describe_column({"type": "identifier"}) == "never released"
+        assert describe_column({"type": "boolean", "true": ["y"]}) == "y or false"
+        assert describe_column({"type": "ordinal", "values": ["low", "high"]}) == "low < high"
+        assert describe_column(OTHERS[3]) == "A01"
+        assert describe_column(OTHERS[5]) == "2015-01-01 to 2020-12-31, by hour, in 2 bins"
         long = {"type": "categorical", "values": [f"v{n}" for n in range(20)]}
         assert describe_column(long).endswith("v11 and 8 more")
         cut = {"type": "real", "lower": 0.0, "upper": 8000.0, "bins": {"edges": [0, 1, 8000]}}

@@ -82,6 +82,9 @@ POSTS: dict[str, Pairs] = {
         *(("c1.name", "b"), ("c1.type", "categorical"), ("c1.values", "x\ny"), ("c1.other", "x")),
         *(("c1.table", "individuals"), ("group_key", "g"), ("individual_key", "g")),
         *(("order", ""), ("max_group_size", "3"), ("action", "to_json")),
+        *(("c0.missing", "NA = refused, ?"), ("c0.rest", '{"type": "integer", "x": 1}')),
+        *(("c1.levels", "1 3"), ("c1.true", "y"), ("missing", "?"), ("schema_rest", "{}")),
+        *(("pasted", "a,b"), ("source", "dataset:{dataset}")),
     ],
     "/releases/new": [
         *(("dataset_id", "{dataset}"), ("w0.type", "marginals"), ("w0.k", "1"), ("w0.seed", "1")),
@@ -91,6 +94,7 @@ POSTS: dict[str, Pairs] = {
         *(("certify", "y"), ("share", ".1"), ("confidence", ".9"), ("expected_rows", "100")),
         *(("table", ""), ("public_dataset_id", ""), ("repeat_key", "r"), ("action", "add")),
     ],
+    "/schemas": [("dataset_id", "{dataset}"), ("name", "s"), ("repeat_key", "r")],
     "/releases/{release}/samples": [("rows", "1")],
     "/keys": [("name", "k"), ("scopes", "analyst"), ("expires_on", "2999-01-01")],
     "/keys/{key}/revoke": [],
@@ -103,7 +107,11 @@ GETS: dict[str, Pairs] = {
     "/populations": [("cursor", ""), ("limit", "2")],
     "/populations/{population}": [("cursor", "")],
     "/datasets": [("cursor", ""), ("limit", "2")],
-    "/datasets/new": [("population", "{population}"), ("levels", "two")],
+    "/datasets/new": [
+        *(("population", "{population}"), ("levels", "two"), ("source", "dataset:{dataset}")),
+        ("retry", "{dataset}"),
+    ],
+    "/schemas": [("cursor", ""), ("limit", "2")],
     "/releases": [("cursor", "")],
     "/releases/new": [("dataset", "{dataset}")],
     "/releases/{release}/answers": [("column", "sex")],
@@ -138,7 +146,9 @@ documents = st.recursive(
 ).map(json.dumps)
 actions = st.builds(
     lambda verb, place: f"{verb}:{place}",
-    st.sampled_from(["add", "remove", "to_json", "to_rows", "update", "submit", "preview"]),
+    st.sampled_from(
+        ["add", "remove", "to_json", "to_rows", "update", "submit", "preview", "paste", "copy"]
+    ),
     st.one_of(plain, numbers),
 )
 cursors = st.builds(

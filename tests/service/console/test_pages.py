@@ -35,6 +35,9 @@ COLUMNS = {
     "c1.bins": "width",
     "c1.bins_value": "10",
 }
+DDI = """<codeBook xmlns="ddi:codebook:2_5"><dataDscr><var name="age" intrvl="contin">
+<valrng><range min="0" max="99"/></valrng><invalrng><item VALUE="999"/></invalrng>
+</var></dataDscr></codeBook>"""
 ANSWERS = (
     b"item,query,value,count,standard_error,count_standard_error,basis\n"
     b"sex,sex=F,0.4,40.0,0.01,0.7,measured\nsex,sex=M,0.6,60.0,0.01,0.7,measured\n"
@@ -105,7 +108,7 @@ def test_the_quality_of_a_release_is_at_the_top_of_its_page(everybody: Visitor, 
     }
     api.finish(release, quality=quality)
     text = everybody.get(f"/releases/{release}").text
-    assert text.index(summary) < text.index("Population has left")
+    assert text.index(summary) < text.index("Left in the population")
     assert api.all.get(f"/v1/releases/{release}").json()["quality"] == quality
 
 
@@ -252,6 +255,51 @@ class TestDatasets:
         fields["schema_json"] = json.dumps(SCHEMA)
         assert everybody.post("/datasets/new", fields).status_code == 200
 
+    @pytest.mark.parametrize(
+        ("pasted", "found"),
+        [
+            ("pid;age;ward\n1;31;surgery", {"c0.name": "pid", "c1.name": "age", "c2.name": "ward"}),
+            (json.dumps({"schema": SCHEMA}), {"c0.name": "sex", "c1.upper": "99"}),
+            ('{"age": 85}', {"c0.name": "age", "c0.upper": "84"}),
+            (DDI, {"c0.name": "age", "c0.upper": "99", "c0.missing": "999"}),
+        ],
+        ids=["header", "json", "mbi", "ddi"],
+    )
+    def test_a_pasted_text_fills_the_grid(
+        self, everybody: Visitor, population: str, pasted: str, found: dict[str, str]
+    ) -> None:
+        fields = {"population_id": population, "action": "paste", "pasted": pasted}
+        answer = everybody.post("/datasets/new", fields)
+        assert answer.status_code == 200
+        assert {name: field(answer.text, name) for name in found} == found
+        assert "surgery" not in answer.text, "rows are never used"
+
+    @pytest.mark.parametrize(
+        "pasted", ["", "<!DOCTYPE x><codeBook/>", "{", '{"tables": []}', "a,a"]
+    )
+    def test_what_is_no_schema_is_refused_beside_the_form(
+        self, everybody: Visitor, pasted: str
+    ) -> None:
+        answer = everybody.post("/datasets/new", {"action": "paste", "pasted": pasted})
+        assert answer.status_code == 422 and "data-problem" in answer.text
+
+    def test_a_schema_is_saved_listed_and_reused(self, everybody: Visitor, dataset: str) -> None:
+        name = uuid.uuid4().hex
+        fields = {"dataset_id": dataset, "name": name}
+        saved = everybody.post("/schemas", fields)
+        assert saved.status_code == 200 and "Version 1" in saved.text
+        identifier = saved.url.path.rpartition("/")[2]
+        assert name in everybody.get("/schemas").text
+        for source in (f"schema:{identifier}", f"dataset:{dataset}"):
+            begun = everybody.get(f"/datasets/new?source={source}").text
+            assert f'value="{source}"' in begun and field(begun, "c1.upper") == "99"
+            copied = everybody.post("/datasets/new", {"action": "copy", "source": source}).text
+            assert field(copied, "c1.upper") == "99"
+        assert everybody.post("/datasets/new", {"action": "copy"}).status_code == 422
+        assert everybody.post("/schemas", fields | {"dataset_id": "x"}).status_code == 422
+        with visitor(everybody.api, "analyst") as ana:
+            assert ana.get("/schemas").status_code == 403
+
     def test_broken_json_stays_in_its_box(self, everybody: Visitor, population: str) -> None:
         for action in ("create", "to_rows"):
             fields = self.fields(population, mode="json", schema_json='{"a', action=action)
@@ -341,7 +389,13 @@ class TestDatasets:
             assert epoch is not None
             reason = "The column age is missing"
             ingest.settle(session, uuid.UUID(dataset), epoch=epoch, state="rejected", reason=reason)
-        assert reason in everybody.get(f"/datasets/{dataset}").text
+        shown = everybody.get(f"/datasets/{dataset}").text
+        assert reason in shown
+        again = re.search(r'href="(/console/datasets/new\?retry=[^"]+)"', shown)
+        assert again
+        form = everybody.http.get(again[1]).text
+        assert (field(form, "name"), field(form, "c1.upper")) == ("table", "99")
+        assert f'<option value="{population}" selected' in form
         with visitor(api, "curator") as another:
             text = another.get(f"/datasets/{dataset}").text
         assert "was rejected" in text and reason not in text
@@ -516,7 +570,7 @@ class TestReleases:
             assert "Ask the model" in page
             assert "/datasets/" not in page
             assert "Publish" not in page
-            assert "Asked for" in page
+            assert "Requested" in page
             assert "at midnight (UTC) of" in page
             assert not re.search(r"\d\d:\d\d", page), "a time of day"
 

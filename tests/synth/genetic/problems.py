@@ -11,7 +11,7 @@ from scrim.spec.schema import Schema
 from scrim.spec.workload import BinaryTree, Halfspaces, Marginals, Prefixes, Ranges, WorkloadItem
 from synth.genetic.candidates import Candidates, new_candidates
 from synth.genetic.evaluation import Evaluation, evaluate, keep, score
-from synth.genetic.measured_features import parts_of
+from synth.genetic.measured_features import measured_features_of
 from synth.queries import QuerySet, compile_workload
 from synth.table import Table, store_numbers
 
@@ -63,8 +63,8 @@ class Problem:
     noise: Floats
 
     def evaluate(self, rows: Floats) -> Evaluation:
-        parts = parts_of(self.queries, self.values, self.noise, SCHEMA)
-        return evaluate(rows.copy(), parts, SCHEMA)
+        features = measured_features_of(self.queries, self.values, self.noise, SCHEMA)
+        return evaluate(rows.copy(), features, SCHEMA)
 
     def loss(self, rows: Floats) -> float:
         """The loss of equation 2, from counts by the query classes."""

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from scrim.spec.workload.conditions import HasCode, InInterval, IsMissing
 from synth.genetic.evaluation import Evaluation, evaluate
-from synth.genetic.measured_features import MeasuredFeatures, parts_of
+from synth.genetic.measured_features import MeasuredFeatures, measured_features_of
 from synth.genetic.query_counts import loss_of
 from synth.queries import QuerySet
 from synth.queries.features import Contribution, HalfspaceFeatures
@@ -41,7 +41,9 @@ class TestEveryKind:
     ) -> None:
         problem = new_problem(kind, 1, unmeasured=unmeasured)
         rows = random_rows(ROWS, rng)
-        assert loss_of(problem.evaluate(rows).tally) == pytest.approx(problem.loss(rows), rel=1e-9)
+        assert loss_of(problem.evaluate(rows).query_counts) == pytest.approx(
+            problem.loss(rows), rel=1e-9
+        )
 
     def test_a_score_is_the_difference_of_two_losses(
         self, kind: str, unmeasured: float, rng: np.random.Generator
@@ -73,7 +75,7 @@ class TestEveryKind:
             rows = changed(rows, candidates, index)
         np.testing.assert_array_equal(best.values, rows)
         assert_equal(best, problem.evaluate(rows))
-        assert loss_of(best.tally) == pytest.approx(problem.loss(rows), rel=1e-9)
+        assert loss_of(best.query_counts) == pytest.approx(problem.loss(rows), rel=1e-9)
 
 
 def assert_equal(found: Evaluation, expected: Evaluation) -> None:
@@ -81,8 +83,8 @@ def assert_equal(found: Evaluation, expected: Evaluation) -> None:
     np.testing.assert_array_equal(found.places, expected.places)
     np.testing.assert_array_equal(found.tables.codes, expected.tables.codes)
     np.testing.assert_array_equal(found.halfspaces.sums, expected.halfspaces.sums)
-    np.testing.assert_array_equal(found.tally.counts, expected.tally.counts)
-    np.testing.assert_array_equal(found.tally.gains, expected.tally.gains)
+    np.testing.assert_array_equal(found.query_counts.counts, expected.query_counts.counts)
+    np.testing.assert_array_equal(found.query_counts.gains, expected.query_counts.gains)
 
 
 class TestParts:
@@ -95,15 +97,15 @@ class TestParts:
         halfspaces = next(name for name in sizes if name.startswith("halfspaces"))
         wanted = [starts["colour,sex"] + 3, starts[prefixes] + 7, starts[halfspaces] + 9]
         noise[wanted] = 0.1
-        parts = parts_of(problem.queries, problem.values, noise, SCHEMA)
-        assert [[axis.name for axis in table] for table in parts.tables] == [["colour", "sex"]]
-        assert len(parts.conjunctions) == 1
-        assert [len(block.thresholds) for block in parts.halfspaces] == [1]
-        measured = np.flatnonzero(np.isfinite(parts.noise))
+        features = measured_features_of(problem.queries, problem.values, noise, SCHEMA)
+        assert [[axis.name for axis in table] for table in features.tables] == [["colour", "sex"]]
+        assert len(features.conjunctions) == 1
+        assert [len(block.thresholds) for block in features.halfspaces] == [1]
+        measured = np.flatnonzero(np.isfinite(features.noise))
         np.testing.assert_array_equal(measured, [3, 8, 9])
-        np.testing.assert_allclose(parts.values[measured], problem.values[wanted])
+        np.testing.assert_allclose(features.values[measured], problem.values[wanted])
         rows = random_rows(ROWS, np.random.default_rng(0))
-        counts = evaluate(rows, parts, SCHEMA).tally.counts
+        counts = evaluate(rows, features, SCHEMA).query_counts.counts
         np.testing.assert_array_equal(counts[measured], count(problem.queries, rows)[wanted])
 
     def test_a_value_where_nothing_was_measured_is_not_looked_at(self) -> None:
@@ -111,11 +113,11 @@ class TestParts:
         values = np.where(np.isfinite(problem.noise), problem.values, np.nan)
         blind = Problem(problem.queries, values, problem.noise)
         rows = random_rows(ROWS, np.random.default_rng(0))
-        found, expected = blind.evaluate(rows).tally, problem.evaluate(rows).tally
+        found, expected = blind.evaluate(rows).query_counts, problem.evaluate(rows).query_counts
         np.testing.assert_array_equal(found.gains, expected.gains)
 
     def test_nothing_at_all(self) -> None:
-        empty = parts_of(QuerySet([]), np.zeros(0), np.zeros(0), SCHEMA)
+        empty = measured_features_of(QuerySet([]), np.zeros(0), np.zeros(0), SCHEMA)
         rows = random_rows(ROWS, np.random.default_rng(0))
         candidates = random_candidates(rows, 10, np.random.default_rng(1))
         score_all(evaluate(rows, empty, SCHEMA), candidates)
@@ -144,11 +146,11 @@ class TestConjunctions:
         self, conjunction: list[HasCode | InInterval | IsMissing], matching: list[float]
     ) -> None:
         ages = np.array([0, 10, 19, 20, 99, np.nan])
-        parts = MeasuredFeatures([], [tuple(conjunction)], [], np.array([0.5]), np.array([0.1]))
-        best = evaluate(rows_of_age(ages), parts, SCHEMA)
-        assert best.tally.counts.tolist() == [len(matching)]
+        features = MeasuredFeatures([], [tuple(conjunction)], [], np.array([0.5]), np.array([0.1]))
+        best = evaluate(rows_of_age(ages), features, SCHEMA)
+        assert best.query_counts.counts.tolist() == [len(matching)]
         for age in ages:
-            alone = evaluate(rows_of_age(np.array([age])), parts, SCHEMA).tally.counts[0]
+            alone = evaluate(rows_of_age(np.array([age])), features, SCHEMA).query_counts.counts[0]
             assert alone == any(np.array_equal(age, each, equal_nan=True) for each in matching)
 
 
@@ -176,16 +178,18 @@ class TestHalfspaces:
             },
             rng.integers(-1, 2, planes),
         )
-        parts = MeasuredFeatures([], [], [small], rng.uniform(0, 1, planes), np.full(planes, 0.1))
+        features = MeasuredFeatures(
+            [], [], [small], rng.uniform(0, 1, planes), np.full(planes, 0.1)
+        )
         rows = random_rows(ROWS, rng)
-        best = evaluate(rows.copy(), parts, SCHEMA)
+        best = evaluate(rows.copy(), features, SCHEMA)
         assert (best.halfspaces.sums == best.halfspaces.thresholds).mean() > 0.2
         candidates = random_candidates(rows, 200, rng)
         score_all(best, candidates)
         for index in range(200):
-            other = evaluate(changed(rows, candidates, index), parts, SCHEMA)
+            other = evaluate(changed(rows, candidates, index), features, SCHEMA)
             if candidates.score[index] < np.inf:
-                expected = loss_of(other.tally) - loss_of(best.tally)
+                expected = loss_of(other.query_counts) - loss_of(best.query_counts)
                 assert candidates.score[index] == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
     def test_blocks_stand_beside_each_other(self) -> None:
@@ -194,11 +198,11 @@ class TestHalfspaces:
         one = HalfspaceFeatures(
             {"colour": categories(np.array([[0], [1], [2], [3]]))}, np.array([1])
         )
-        parts = MeasuredFeatures([], [], [two, one], np.zeros(3), np.full(3, 0.1))
+        features = MeasuredFeatures([], [], [two, one], np.zeros(3), np.full(3, 0.1))
         rows = np.zeros((4, len(NAMES)))
         rows[:, 0], rows[:, 1] = [0, 1, 2, 3], [0, 1, 1, 1]
-        best = evaluate(rows.copy(), parts, SCHEMA)
-        assert best.tally.counts.tolist() == [1, 1, 2]
+        best = evaluate(rows.copy(), features, SCHEMA)
+        assert best.query_counts.counts.tolist() == [1, 1, 2]
         assert best.halfspaces.sums.tolist() == [[0, 5, 0], [1, 7, 1], [1, 7, 2], [1, 7, 3]]
 
 

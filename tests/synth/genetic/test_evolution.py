@@ -44,7 +44,7 @@ def test_elites_are_what_their_excess_says_they_are(others: int) -> None:
         tables = tables_of(best, elites)
         seen = max(seen, len(tables))
         loss = problem.loss(tables[0])
-        assert loss_of(best.tally) == pytest.approx(loss, rel=1e-9)
+        assert loss_of(best.query_counts) == pytest.approx(loss, rel=1e-9)
         excess = [problem.loss(table) - loss for table in tables[1:]]
         assert sorted(excess) == pytest.approx(excess, abs=1e-6)
         np.testing.assert_allclose(elites.excess[: len(excess)], excess, rtol=1e-6, atol=1e-6)
@@ -57,7 +57,7 @@ def test_the_best_rows_never_get_worse() -> None:
     elites, candidates, rng = new_elites(1), new_candidates(20), rng_of(2)
     losses = []
     for _ in range(300):
-        losses.append(loss_of(best.tally))
+        losses.append(loss_of(best.query_counts))
         evolve(best, elites, candidates, mutations=10, generations=1, rng=rng)
     assert np.diff(losses).max() <= 1e-9 * losses[0]
     assert losses[-1] < 0.9 * losses[0]

@@ -20,7 +20,7 @@ def at_level(name: str, level: int) -> Reading:
     return Reading.at_level(column, level)
 
 
-def parts(*tables: tuple[tuple[Reading, ...], list[float], float]) -> MeasuredFeatures:
+def measured_features(*tables: tuple[tuple[Reading, ...], list[float], float]) -> MeasuredFeatures:
     """Tables with their values and one noise for all of a table's cells."""
     return MeasuredFeatures(
         [axes for axes, _, _ in tables],
@@ -35,12 +35,18 @@ class TestShares:
     def test_the_least_noisy_table_tells(self) -> None:
         direct = ((SEX,), [0.1, 0.9], 0.03)
         pair = ((COLOUR, SEX), [0.1, 0.1, 0.1, 0.2, 0.1, 0.1, 0.2, 0.1], 0.01)
-        assert measured_shares(parts(direct, pair))["sex"][1] == pytest.approx([0.5, 0.5])
-        assert measured_shares(parts(pair, direct))["sex"][1] == pytest.approx([0.5, 0.5])
+        assert measured_shares(measured_features(direct, pair))["sex"][1] == pytest.approx(
+            [0.5, 0.5]
+        )
+        assert measured_shares(measured_features(pair, direct))["sex"][1] == pytest.approx(
+            [0.5, 0.5]
+        )
         closer = ((SEX,), [0.1, 0.9], 0.015)
-        assert measured_shares(parts(pair, closer))["sex"][1] == pytest.approx([0.1, 0.9])
+        assert measured_shares(measured_features(pair, closer))["sex"][1] == pytest.approx(
+            [0.1, 0.9]
+        )
         # Summed over two cells each.
-        assert measured_shares(parts(direct, pair))["colour"][1] == pytest.approx(
+        assert measured_shares(measured_features(direct, pair))["colour"][1] == pytest.approx(
             [0.2, 0.3, 0.2, 0.3]
         )
 
@@ -48,17 +54,17 @@ class TestShares:
         coarse = ((at_level("age", 1),), [0.4, 0.4, 0.2], 0.01)
         fine = ((at_level("age", 2),), [0.1, 0.3, 0.2, 0.2, 0.2], 0.01)
         for order in ([coarse, fine], [fine, coarse]):
-            assert measured_shares(parts(*order))["age"][0].size == 5
+            assert measured_shares(measured_features(*order))["age"][0].size == 5
 
     def test_no_share_is_negative(self) -> None:
-        found = measured_shares(parts(((COLOUR,), [0.5, -0.1, 0.5, 0.1], 0.1)))
+        found = measured_shares(measured_features(((COLOUR,), [0.5, -0.1, 0.5, 0.1], 0.1)))
         assert found["colour"][1] == pytest.approx([0.5, 0, 0.5, 0.1])
 
     def test_a_table_that_tells_nothing_is_not_asked(self) -> None:
-        partly = parts(((COLOUR,), [0.5, 0.1, 0.2, 0.2], 0.1))
+        partly = measured_features(((COLOUR,), [0.5, 0.1, 0.2, 0.2], 0.1))
         partly.noise[2] = np.inf
         assert measured_shares(partly) == {}
-        assert measured_shares(parts(((SEX,), [-0.1, -0.2], 0.1))) == {}
+        assert measured_shares(measured_features(((SEX,), [-0.1, -0.2], 0.1))) == {}
 
 
 class TestFollowing:
@@ -68,7 +74,9 @@ class TestFollowing:
 
     def test_columns_have_the_measured_shares_and_the_others_stay(self) -> None:
         before, after = self.start(
-            parts(((COLOUR,), [0.5, 0, 0.25, 0.25], 0.1), ((AGE,), [0.1, 0, 0.2, 0.3, 0.4], 0.1))
+            measured_features(
+                ((COLOUR,), [0.5, 0, 0.25, 0.25], 0.1), ((AGE,), [0.1, 0, 0.2, 0.3, 0.4], 0.1)
+            )
         )
         assert np.bincount(after[:, 0].astype(int)).tolist() == [100, 0, 50, 50]
         assert np.bincount(AGE.codes(after[:, 2])).tolist() == [20, 0, 40, 60, 80]
@@ -76,7 +84,9 @@ class TestFollowing:
 
     def test_numbers_are_spread_inside_their_cells(self) -> None:
         _, after = self.start(
-            parts(((CHILDREN,), [0.5, 0, 0, 0, 0, 0, 0, 0.5], 0.1), ((AGE,), [0, 0, 0, 1, 0], 0.1))
+            measured_features(
+                ((CHILDREN,), [0.5, 0, 0, 0, 0, 0, 0, 0.5], 0.1), ((AGE,), [0, 0, 0, 1, 0], 0.1)
+            )
         )
         assert sorted(set(after[:, 3])) == [-1, 6]
         ages = after[:, 2]
@@ -86,7 +96,7 @@ class TestFollowing:
     def test_reals_keep_their_decimals(self) -> None:
         reading = at_level("price", 3)
         shares = [0.0, 0.3, 0.0, 0.4, 0.0, 0.0, 0.0, 0.1, 0.2]
-        _, after = self.start(parts(((reading,), shares, 0.1)))
+        _, after = self.start(measured_features(((reading,), shares, 0.1)))
         prices = after[:, 4]
         np.testing.assert_array_equal(np.round(prices, 1), prices)
         found = np.bincount(reading.codes(prices), minlength=9) / 200

@@ -15,7 +15,7 @@ from synth.models.error_bars import (
     ASSUMED,
     FOLLOWED,
     GRAIN,
-    LEAST,
+    LEAST_DEVIATION,
     ErrorBars,
 )
 from synth.models.histogram import Histogram
@@ -67,7 +67,7 @@ def errors(found: ErrorBars, names: str, count: float | None = None) -> float:
 class TestMeasured:
     def test_a_large_cell_has_the_noise_of_its_measurement(self) -> None:
         found = errors(bars([measured("ab")]), "ab", count=1e6)
-        assert found == pytest.approx(math.hypot(FOLLOWED * SIGMA, LEAST), rel=1e-3)
+        assert found == pytest.approx(math.hypot(FOLLOWED * SIGMA, LEAST_DEVIATION), rel=1e-3)
 
     def test_a_sum_of_cells_has_the_noise_of_all_of_them(self) -> None:
         found = errors(bars([measured("abc")]), "a", count=1e6)
@@ -121,6 +121,14 @@ class TestNotMeasured:
         pairs = [measured("ab"), measured("bc"), measured("ac")]
         triple = [*pairs, measured("abc")]
         assert errors(bars(pairs), "abc") > errors(bars(triple), "abc")
+
+    def test_an_empty_range_is_less_certain_than_an_empty_cell(self) -> None:
+        found = bars([measured("ab"), measured("c")], candidates=["ac"])
+        (block,) = compile_blocks(
+            expand([Ranges(type="ranges", queries=[{"a": [0, 1], "c": [0, 1]}])], SCHEMA), SCHEMA
+        ).blocks
+        (of_range,) = found.of_counts(QuerySet([block]), np.zeros(1), rows=N)
+        assert of_range > 1.5 * errors(found, "ac", 0.0)
 
     def test_nothing_measured_still_gives_an_error(self) -> None:
         assert errors(bars([]), "ab") > 0

@@ -40,7 +40,7 @@ def marginals(mixture: ProductMixture, order: int) -> QuerySet:
 
 
 def excess(codes: Codes, mixture: ProductMixture, order: int) -> NDArray[np.float64]:
-    """How many rows too many each cell of all cross tables of so many attributes has."""
+    """The excess of rows in each cell of all cross tables of that many attributes."""
     queries = marginals(mixture, order)
     counter = queries.blocks[0].counter(queries.blocks)
     counter.add(codes)

@@ -25,7 +25,7 @@ def new_rows(temperature: float) -> RelaxedRows:
         SCHEMA,
         {"sex": torch.tensor([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]])},
         {"age": torch.tensor([0.3, 1.0]), "pay": torch.tensor([0.0, 0.55])},
-        {"pay": torch.tensor([0.25, 0.0])},
+        {"pay": torch.tensor([[0.25], [0.0]])},
         temperature,
     )
 
@@ -33,7 +33,11 @@ def new_rows(temperature: float) -> RelaxedRows:
 def readings() -> list[Reading]:
     sex, numbers = SCHEMA.attribute("sex"), numeric_columns(SCHEMA)
     age, pay = numbers["age"], numbers["pay"]
-    levels = [Reading.at_level(age, 3), Reading.at_level(age, 5), Reading.at_level(pay, 2)]
+    levels = [
+        Reading.at_level(age.line, 3),
+        Reading.at_level(age.line, 5),
+        Reading.at_level(pay.line, 2),
+    ]
     return [Reading.of(sex), Reading.of(pay), *levels]
 
 
@@ -57,7 +61,7 @@ def test_hard_edges_put_all_on_one_cell() -> None:
 def test_coarser_levels_are_sums_of_finer_ones() -> None:
     rows = new_rows(7.0)
     age = numeric_columns(SCHEMA)["age"]
-    coarse, fine = Reading.at_level(age, 2), Reading.at_level(age, 3)
+    coarse, fine = Reading.at_level(age.line, 2), Reading.at_level(age.line, 3)
     mixture = rows.mixture([coarse, fine])
     merged = mixture.columns([fine.name]).reshape(2, 4, 2).sum(2)
     torch.testing.assert_close(mixture.columns([coarse.name]), merged)

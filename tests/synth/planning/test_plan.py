@@ -35,7 +35,7 @@ def release(mechanism: dict[str, Any] | None = None, **fields: Any) -> ReleaseSp
 
 
 def schema(columns: int = 3, *, values: int = 10) -> Schema:
-    """So many columns c0, c1, ... with so many codes each."""
+    """That many columns c0, c1, ... with that many codes each."""
     column = {"type": "integer", "lower": 0, "upper": values - 1, "nullable": False}
     return Schema.model_validate(
         {"columns": [{**column, "name": f"c{i}", "bins": {"width": 1}} for i in range(columns)]}

@@ -8,7 +8,7 @@ import pytest
 import torch
 from numpy.typing import ArrayLike
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import Schema
 from scrim.spec.workload import TreeBlock
@@ -149,7 +149,7 @@ def check_against_rows(tree: TreeQueries) -> None:
     codes = {name: rng.integers(size, size=50) for name, size in domain.size_of.items()}
     numbers = {}
     for column in tree.schema.attributes:
-        if isinstance(column, CategoricalColumn):
+        if isinstance(column, LabelledColumn):
             of_code = [float(code) for code in range(column.size)]
         else:
             of_code = [*column.edges[:-1], np.nan]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.schema import Schema
 from scrim.spec.workload import Prefixes, Ranges, WorkloadItem
 from scrim.spec.workload.conditions import Conjunction, HasCode, InInterval, numeric_columns
@@ -44,13 +44,13 @@ def random_numbers(rows: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(1)
     numbers = {}
     for column in SCHEMA.attributes:
-        if isinstance(column, CategoricalColumn):
+        if isinstance(column, LabelledColumn):
             numbers[column.name] = rng.integers(column.size, size=rows).astype(np.float64)
             continue
         drawn = np.where(
             rng.random(rows) < 0.5,
             rng.choice(column.edges, rows),
-            rng.uniform(column.lower, column.upper, rows),
+            rng.uniform(column.line.lower, column.line.upper, rows),
         )
         drawn = np.rint(drawn) if column.type == "integer" else drawn
         missing = column.nullable & (rng.random(rows) < 0.1)
@@ -82,7 +82,7 @@ def matches(conjunction: Conjunction, numbers: dict[str, np.ndarray]) -> np.ndar
         if isinstance(condition, HasCode):
             found &= mine == condition.code
         elif isinstance(condition, InInterval):
-            upper = numeric_columns(SCHEMA)[condition.column].upper
+            upper = numeric_columns(SCHEMA)[condition.column].line.upper
             below = (mine < condition.high) | ((condition.high == upper) & (mine == upper))
             found &= (mine >= condition.low) & below
         else:

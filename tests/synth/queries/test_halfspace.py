@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from scrim.spec.columns import CategoricalColumn
+from scrim.spec.columns import LabelledColumn
 from scrim.spec.schema import MAX_COLUMNS, Schema
 from scrim.spec.workload import Halfspaces as HalfspacesItem
 from synth.models.relaxed import RelaxedRows
@@ -47,10 +47,10 @@ def random_numbers(schema: Schema, rows: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(1)
     numbers = {}
     for column in schema.attributes:
-        if isinstance(column, CategoricalColumn):
+        if isinstance(column, LabelledColumn):
             numbers[column.name] = rng.integers(column.size, size=rows).astype(np.float64)
             continue
-        drawn = rng.uniform(column.lower, column.upper, rows)
+        drawn = rng.uniform(column.line.lower, column.line.upper, rows)
         drawn = np.rint(drawn) if column.type == "integer" else drawn
         numbers[column.name] = np.where(column.nullable & (rng.random(rows) < 0.2), np.nan, drawn)
     return numbers
@@ -68,15 +68,15 @@ def by_hand(block: HalfspaceQueries, numbers: dict[str, np.ndarray], row: int) -
         total, start = 0, 0
         for column in block.schema.attributes:
             number = float(numbers[column.name][row])
-            if isinstance(column, CategoricalColumn):
+            if isinstance(column, LabelledColumn):
                 total += weights[start + int(number)] * PLACES
                 start += column.size
                 continue
             if math.isnan(number):
                 total += weights[start + 1] * PLACES
             else:
-                span = (column.upper - column.lower) or 1
-                total += weights[start] * round((number - column.lower) / span * PLACES)
+                span = (column.line.upper - column.line.lower) or 1
+                total += weights[start] * round((number - column.line.lower) / span * PLACES)
             start += 2
         inside.append(total <= threshold)
     return inside
@@ -182,7 +182,7 @@ def test_batches_and_recomputation_change_nothing(
     block = compiled(20, seed=2)
     chance = torch.Generator().manual_seed(0)
     places = torch.rand(4, generator=chance, dtype=torch.float64, requires_grad=True)
-    missing = torch.rand(4, generator=chance, dtype=torch.float64)
+    missing = torch.rand(4, 1, generator=chance, dtype=torch.float64)
     categories = {
         "sex": torch.rand(4, 3, generator=chance, dtype=torch.float64),
         "job": torch.rand(4, 8, generator=chance, dtype=torch.float64),

@@ -97,7 +97,7 @@ def test_groups_are_counted_as_groups(name: str) -> None:
     done = carry_out(spec, linked_table(schema, homes), protection=household(2))
     page = Page(render(done, about(spec, household(2))))
     assert list(page.headings) == [*ALWAYS[:4], *OF_ROWS, *ALWAYS[4:]]
-    assert "in 1,000 groups, 2 columns" in page.text and "Groups behind it" in page.text
+    assert "in 1,000 groups, 2 columns" in page.text and "Groups of the private table" in page.text
     (town,) = (each for each in distributions(schema, done.rows or {}) if each.name == "town")
     # Five standard deviations of 1,000 groups: 4e-7 by chance.
     assert town.shares == pytest.approx([0.5, 0.5], abs=0.08)
@@ -144,7 +144,7 @@ def test_errors_of_shares_and_of_counts_are_told_apart(protection: Protection) -
 
 def test_the_screen_of_public_data_is_shown() -> None:
     screened = {"name": "pmw_pub", "rounds": 2, "screen": {"share": 0.1, "max_error": 1.0}}
-    # With so many rows no noise takes the error beyond one.
+    # With this number of rows, noise cannot move the error above one.
     table = coded_table(SCHEMA, random_rows(SIZES, 1000))
     for mechanism, words in (
         (screened, "The release would have stopped above 100.0%"),

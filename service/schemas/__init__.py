@@ -1,0 +1,1 @@
+"""Saved schemas: declarations that datasets reuse, under a name and a version."""
