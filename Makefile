@@ -37,7 +37,7 @@ SQUEEZES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-bench setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-speed bench-console bench-products bench-all bench-games bench-mixed bench-households bench-judge bench-gaussian bench-quality bench-numbers bench-forecasts bench-certified bench-draws revision dist clean
+.PHONY: help setup setup-bench setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-speed bench-console bench-products bench-all bench-games bench-mixed bench-households bench-judge bench-gaussian bench-quality bench-numbers bench-forecasts bench-certified bench-draws bench-rules revision dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -165,6 +165,9 @@ bench-quality: setup ## how often error bars cover the truth (SETS, EPSILONS, RU
 
 bench-certified: setup ## how often the certified total variation covers the truth, for every mechanism
 	$(BIN)/python -m benchmarks.certified $(RUNS)
+
+bench-rules: setup ## errors of all pairs of ADULT with rules and without (RUNS); takes minutes
+	$(BIN)/python -m benchmarks.rules $(RUNS)
 
 bench-draws: setup ## how often intervals from several draws cover a regression coefficient (SETS, EPSILONS, RUNS)
 	$(BIN)/python -m benchmarks.draws $(GRID)

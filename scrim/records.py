@@ -284,6 +284,8 @@ class Preview(Record):
     items: list[ItemForecast]
     left_out_columns: list[str] = []
     """The declared columns that would not be released, because no query mentions them."""
+    rules: int = 0
+    """The number of the schema's rules about the released columns."""
     warnings: list[Notice]
     curve: list[CurvePoint] = []
     needed: NeededBudget | None = None

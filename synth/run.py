@@ -29,6 +29,7 @@ from synth.planning.spending import Draws
 from synth.privacy.vault import Vault
 from synth.queries import compile_blocks
 from synth.redraws import Redraws
+from synth.rules.reading import following_rules
 from synth.table import Chunk, Table, align
 
 __all__ = ["FinishedRelease", "JobProgress", "Journal", "MemoryJournal", "Operation", "run"]
@@ -107,7 +108,8 @@ def run(
         units=units,
         columns=columns,
     )
-    table = table.project(funded.plan.schema)
+    # Before columns are left out, so that a row is mapped alike in every release of the table.
+    table = following_rules(table).project(funded.plan.schema)
     journal = MemoryJournal() if journal is None else journal
     vault = Vault(
         table,
@@ -125,7 +127,7 @@ def run(
         release.mechanism,
         planned,
         queries,
-        public=None if public is None else align(public, planned.schema),
+        public=None if public is None else following_rules(align(public, planned.schema)),
         device=choose_device(device),
         cache=cache,
         threads=threads,

@@ -185,6 +185,8 @@ class PreviewView(View):
     names."""
     left_out_columns: list[str]
     """The declared columns that would not be released, because no query mentions them."""
+    rules: int
+    """The number of the schema's rules about these columns; released rows follow all of them."""
     warnings: list[WarningView]
     """Limits of the release and reasons why it would be refused, each with its remedy."""
     curve: list[PointView] = []
@@ -231,6 +233,7 @@ class PreviewView(View):
                 for position, item in enumerate(forecast.items)
             ],
             left_out_columns=resolved.plan.left_out,
+            rules=len(resolved.plan.schema.rules),
             warnings=[WarningView.of(each) for each in (*_of_budget(units, left), *warnings)],
         )
 

@@ -31,7 +31,7 @@ def run(job: Job[OneShot], spec: Gaussian) -> NoisyMarginals:
     others: list[NoisyBlock] = []
     for done, (block, budget) in enumerate(zip(blocks, job.plan.measure, strict=True)):
         job.progress(done, len(blocks))
-        noisy = job.door.measure(block, budget=budget)
+        noisy = job.measure(block, budget=budget)
         if isinstance(block, Marginal | MarginalPart):
             counts = noisy.values.reshape(block.sizes).astype(float)
             is_part = isinstance(block, MarginalPart)

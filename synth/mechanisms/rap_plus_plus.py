@@ -47,6 +47,7 @@ class RelaxedLearner:
         self._rows = job.estimated_rows
         self._device = job.device
         self._spec = spec
+        self._zeros = job.known_zeros
 
     def answer(self, queries: QuerySet) -> NDArray[np.float64]:
         """Return the answers of the rows with declared values, which are the ones released."""
@@ -54,7 +55,8 @@ class RelaxedLearner:
 
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
         """Run algorithm 3, from the softest sigmoids to the hardest."""
-        measured = FitTargets.of(measurements, self._rows, self._device)
+        known = [*self._zeros, *measurements]
+        measured = FitTargets.of(known, self._rows, self._device)
         objective = NoiseBand(measured)
         temperature = self._spec.first_temperature
         while temperature <= self._spec.last_temperature:

@@ -7,9 +7,10 @@ from statistics import fmean
 
 from scrim.spec.mechanism import DualQuery, Fem, PrivateGsd, PublicDataSpec, RapPlusPlus
 from scrim.spec.release import ReleaseSpec
+from scrim.spec.rules import impossible_values
 from scrim.spec.workload import Block
 from scrim.spec.workload.marginals import MAX_TABLE_CELLS
-from synth.planning.candidates import MAX_MEASURED, left_out
+from synth.planning.candidates import MAX_COUNTS, left_out
 from synth.planning.choice import Resolved
 from synth.planning.constants import CONSTANTS
 from synth.planning.expected import Expected
@@ -60,6 +61,7 @@ def warnings_of(resolved: Resolved, subject: Subject) -> list[Warning]:
         *_of_groups(planned, subject),
         *_of_columns(planned),
         *_of_tables(planned),
+        *_of_rules(planned),
     ]
 
 
@@ -81,6 +83,18 @@ def relations_not_kept(epsilon: float | None) -> Warning:
         "Relations between columns will not be kept at this budget: ask for fewer columns, coarser "
         f"bins, or {larger}.",
     )
+
+
+def _of_rules(planned: ReleasePlan) -> Iterator[Warning]:
+    """Warn about values that rules together exclude, though no rule alone does."""
+    found = list(impossible_values(planned.schema.rule_set)) if planned.schema.rules else []
+    if found:
+        named = ", ".join(f"{value} of {column}" for column, value in found[:NAMED_COLUMNS])
+        yield warn(
+            "impossible-values",
+            f"By the rules together, no row can have {named}{' and others' * (len(found) > NAMED_COLUMNS)}: "
+            "check the rules; if this is meant, state it in a rule about the column alone.",
+        )
 
 
 def of_counted_rows(
@@ -123,7 +137,7 @@ def _of_pairs(release: ReleaseSpec, planned: ReleasePlan) -> Iterator[Warning]:
     yield warn(
         "pairs-not-measured",
         f"{len(missing):,} pairs of columns are not measured together, because a fit takes at most "
-        f"{MAX_MEASURED:,} counts: {_in_words(missing)}; what is released about them follows from other "
+        f"{MAX_COUNTS:,} counts: {_in_words(missing)}; what is released about them follows from other "
         "pairs; declare wider bins, or ask about fewer columns, to measure them.",
     )
 

@@ -150,8 +150,8 @@ def _check_chunk(chunk: Chunk, dtypes: dict[str, np.dtype[Any]]) -> None:
 
 def _layout(dtypes: dict[str, np.dtype[Any]], schema: Schema) -> Any:
     """The Arrow schema of a saved table, with the parts of the declaration that define its codes."""
-    # Bins and decimals may be redeclared without encoding the rows again.
-    free = {"columns": {"__all__": {"bins", "decimals"}}}
+    # Bins, decimals and rules may be redeclared without encoding the rows again.
+    free: Any = {"columns": {"__all__": {"bins", "decimals"}}, "rules": True}
     encoding = schema.model_dump_json(exclude=free)
     fields = [(name, arrow_type(dtype)) for name, dtype in dtypes.items()]
     return pa.schema(fields, metadata={_ENCODING_KEY: encoding.encode()})
