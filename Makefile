@@ -37,7 +37,7 @@ SQUEEZES ?= 20
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-bench setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-speed bench-console bench-products bench-all bench-games bench-mixed bench-households bench-judge bench-gaussian bench-quality bench-forecasts bench-certified bench-draws revision dist clean
+.PHONY: help setup setup-bench setup-browser demo test test-random test-browser test-documents test-wheels audit test-long soak check format mutants bench bench-core bench-service bench-speed bench-console bench-products bench-all bench-games bench-mixed bench-households bench-judge bench-gaussian bench-quality bench-numbers bench-forecasts bench-certified bench-draws bench-rules revision dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -155,12 +155,19 @@ bench-forecasts: setup ## forecast errors beside measured ones (SETS, EPSILONS, 
 bench-gaussian: setup ## root mean square errors of gaussian on ADULT, forecast and measured; takes minutes
 	$(BIN)/python -m benchmarks.gaussian $(RUNS)
 
+bench-numbers: setup ## errors of numbers with adaptive bins and with equal ones (SETS, RUNS); credit-default only judges
+	$(BIN)/python -m benchmarks.placement
+	$(BIN)/python -m benchmarks.numbers $(SETS) $(if $(RUNS),--runs $(RUNS))
+
 bench-quality: setup ## how often error bars cover the truth (SETS, EPSILONS, RUNS), and forecasts; takes an hour
 	$(BIN)/python -m benchmarks.quality.error_bars $(GRID)
 	$(BIN)/python -m benchmarks.quality.forecasts report
 
 bench-certified: setup ## how often the certified total variation covers the truth, for every mechanism
 	$(BIN)/python -m benchmarks.certified $(RUNS)
+
+bench-rules: setup ## errors of all pairs of ADULT with rules and without (RUNS); takes minutes
+	$(BIN)/python -m benchmarks.rules $(RUNS)
 
 bench-draws: setup ## how often intervals from several draws cover a regression coefficient (SETS, EPSILONS, RUNS)
 	$(BIN)/python -m benchmarks.draws $(GRID)

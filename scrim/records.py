@@ -195,7 +195,8 @@ class Release(Record):
     quality: ReleaseQuality | None = None
     """The certified error of its rows, once it has succeeded and if it was requested."""
     warnings: list[Notice] = []
-    """Limits of the release that its preview states."""
+    """Limits of the release: those of its preview and, once it has succeeded, those that follow from the
+    counted number of rows."""
 
     @property
     def is_over(self) -> bool:
@@ -248,6 +249,15 @@ class ItemForecast(Record):
     expected: ExpectedErrors
 
 
+class BinsCost(Record):
+    """What places the edges of adaptive bins: a part of the release's cost."""
+
+    columns: list[str]
+    share: float
+    """The share of the release's budget."""
+    rho: float
+
+
 class DrawsCost(Record):
     """What further sets of rows (`outputs.draws`) add to a release."""
 
@@ -266,12 +276,16 @@ class Preview(Record):
     rho_left_after: float
     queries: int
     operations: int | None
+    bins: BinsCost | None = None
+    """What places the edges of adaptive bins; None if no released column has any."""
     draws: DrawsCost | None = None
     """What further sets of rows add; None if the release asks for none."""
     expected: ExpectedErrors
     items: list[ItemForecast]
     left_out_columns: list[str] = []
     """The declared columns that would not be released, because no query mentions them."""
+    rules: int = 0
+    """The number of the schema's rules about the released columns."""
     warnings: list[Notice]
     curve: list[CurvePoint] = []
     needed: NeededBudget | None = None

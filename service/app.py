@@ -25,6 +25,7 @@ from service.populations import endpoints as populations
 from service.problems import PROBLEM_MEDIA_TYPE, documented, install_handlers
 from service.releases import endpoints as releases
 from service.releases.events import open_feed
+from service.releases.turns import PlanningTurns
 from service.schemas import endpoints as schemas
 
 DESCRIPTION = """
@@ -86,6 +87,8 @@ def create_app(settings: Settings, *, log: FilteringBoundLogger | None = None) -
         lifespan=lifespan,
     )
     app.state.metrics = metrics
+    app.state.planning = PlanningTurns()
+    app.state.readiness = health.SharedCheck()
     app.state.large_bodies = asyncio.Semaphore(LARGE_BODIES)
     app.add_middleware(
         RequestMiddleware, log=logger, metrics=metrics, body_seconds=settings.body_seconds

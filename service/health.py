@@ -1,11 +1,13 @@
 """/healthz, /readyz and /metrics, for operators."""
 
+import asyncio
 from collections.abc import Callable
 from functools import cache
 from typing import Literal
 
 from alembic.script import ScriptDirectory
 from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import text
 
 from service.data.context import Context
@@ -43,11 +45,34 @@ async def healthz() -> Health:
     return Health()
 
 
+class SharedCheck:
+    """Runs a check once for all callers that arrive while it runs.
+
+    Anyone may ask whether the service is ready. A check takes a thread and a connection, and writes to the
+    storage, so their number must not follow the number of requests.
+    """
+
+    def __init__(self) -> None:
+        self._running: asyncio.Task[list[str]] | None = None
+
+    async def run(self, check: Callable[[], list[str]]) -> list[str]:
+        """The result of the check that is running, or of this one."""
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(run_in_threadpool(check))
+        # A caller that leaves must not cancel the check of the others.
+        return await asyncio.shield(self._running)
+
+
 @router.get("/readyz", summary="Can requests be served?")
-def readyz(context: Services) -> Readiness:
+async def readyz(context: Services, request: Request) -> Readiness:
     """Whether requests can be served. Needs no key."""
+    shared: SharedCheck = request.app.state.readiness
     checks = _checks(context)
-    failed = [name for name, check in checks.items() if not _passes(context, name, check)]
+
+    def check() -> list[str]:
+        return [name for name, each in checks.items() if not _passes(context, name, each)]
+
+    failed = await shared.run(check)
     if failed:
         raise NotReady(
             f"these checks failed: {', '.join(failed)}",

@@ -56,15 +56,6 @@ class Fitting:
         """Let torch use the threads that fit the model while the block runs."""
         return fitting_threads(self.planned.memory_bytes, limit=self.threads)
 
-    def count(self, door: Door) -> RowCount:
-        """The number of rows, or of groups if rows are linked."""
-        budget = self.planned.split.row_count
-        if not self.schema.is_linked:
-            return door.count_rows(budget=budget)
-        (groups,) = compile_blocks([NUMBER_OF_GROUPS], self.schema).blocks
-        counted = door.measure(groups, budget=budget)
-        return RowCount(max(1, int(counted.values[0])), counted.sigma)
-
     def fit(
         self, door: Door, rows: RowCount, *, progress: Progress, note: Notes = discard
     ) -> Model:
@@ -85,3 +76,13 @@ class Fitting:
             note=note,
         )
         return run_mechanism(job, self.mechanism)
+
+
+def count_rows(planned: ReleasePlan, door: Door) -> RowCount:
+    """The number of rows, or of groups if rows are linked."""
+    budget = planned.split.row_count
+    if not planned.schema.is_linked:
+        return door.count_rows(budget=budget)
+    (groups,) = compile_blocks([NUMBER_OF_GROUPS], planned.schema).blocks
+    counted = door.measure(groups, budget=budget)
+    return RowCount(max(1, int(counted.values[0])), counted.sigma)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrim.spec.population import Protection
-from synth.fitting import Fitting, Progress
+from synth.fitting import Fitting, Progress, count_rows
 from synth.journal import Operation
 from synth.measurements import Measurement
 from synth.models.fitted import fitted_counts
@@ -36,7 +36,7 @@ class Redraws:
     measurements: Sequence[Measurement]
     """Those that the model was fitted to, in order."""
     operations: Sequence[Operation]
-    """The journal of the release."""
+    """The journal of the release, without the measurements that placed bins: these are kept."""
     protection: Protection
     fitting: Fitting
     progress: Callable[[int], Progress]
@@ -59,7 +59,7 @@ class Redraws:
             random=random,
         )
         with self.fitting.threaded():
-            rows = self.fitting.count(door)
+            rows = count_rows(self.fitting.planned, door)
             model = self.fitting.fit(door, rows, progress=self.progress(number))
             door.close()
             refitted = ReleasedModel(self.model.schema, rows.value, model)

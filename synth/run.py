@@ -1,22 +1,18 @@
 """Run a release: the only module that accesses private rows through the door."""
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from scrim.spec.budget import rho_of_units
 from scrim.spec.population import Protection
-from scrim.spec.quality import Quality
 from scrim.spec.release import ReleaseSpec
-from scrim.spec.schema import Schema
 from synth.basis import MeasuredQueries
+from synth.binning import with_placed_bins
+from synth.certificate import certificate_of
 from synth.certified import certify
 from synth.device import choose_device
 from synth.door import RowCount
-from synth.fitting import Fitting, Notes, Progress
+from synth.fitting import Fitting, Notes, Progress, count_rows
 from synth.journal import Journal, MemoryJournal, Operation
 from synth.measurements import Measurement
 from synth.mechanisms.base import Cache
@@ -25,18 +21,18 @@ from synth.models.base import Model
 from synth.models.error_bars import ErrorBars
 from synth.models.noisy_marginals import NoisyMarginals
 from synth.models.released import AnswerTable, ReleasedModel
-from synth.planning.accounting import FundedPlan, fund
+from synth.planning.accounting import fund
+from synth.planning.binning import with_bins
 from synth.planning.columns import complete
 from synth.planning.plan import ReleasePlan, screen_of
 from synth.planning.spending import Draws
 from synth.privacy.vault import Vault
 from synth.queries import compile_blocks
 from synth.redraws import Redraws
+from synth.rules.reading import following_rules
 from synth.table import Chunk, Table, align
 
 __all__ = ["FinishedRelease", "JobProgress", "Journal", "MemoryJournal", "Operation", "run"]
-
-CERTIFICATE_DELTAS = (1e-6, 1e-9, 1e-12)
 
 
 @dataclass(frozen=True)
@@ -101,19 +97,19 @@ def run(
     anything.
     """
     public_schema = None if public is None else public.schema
-    release = complete(release, table.schema)
+    declared = with_bins(release, table.schema, columns)
+    release = complete(release, declared)
     funded = fund(
         release,
-        table.schema,
+        declared,
         protection,
         delta,
         public=public_schema,
         units=units,
         columns=columns,
     )
-    planned = funded.plan
-    table = table.project(planned.schema)
-    aligned = None if public is None else align(public, table.schema)
+    # Before columns are left out, so that a row is mapped alike in every release of the table.
+    table = following_rules(table).project(funded.plan.schema)
     journal = MemoryJournal() if journal is None else journal
     vault = Vault(
         table,
@@ -122,13 +118,16 @@ def run(
         journal=journal,
         planned=funded.scales,
     )
-    queries = compile_blocks(planned.asked, table.schema)
+    rows = count_rows(funded.plan, vault)
+    planned = with_placed_bins(funded.plan, vault, rows)
+    table.use_bins(planned.schema)
+    queries = compile_blocks(planned.asked, planned.schema)
     notes: dict[str, float] = {}
     fitting = Fitting(
         release.mechanism,
         planned,
         queries,
-        public=aligned,
+        public=None if public is None else following_rules(align(public, planned.schema)),
         device=choose_device(device),
         cache=cache,
         threads=threads,
@@ -136,23 +135,23 @@ def run(
     steps = _Steps(1 + release.redraws, progress)
     with fitting.threaded():
         report = steps.of(0, lambda: vault.spent)
-        model, screened = _learn(fitting, release, vault, report, check, notes.update)
-        rows, quality = None, None
+        model, screened = _learn(fitting, release, vault, rows, report, check, notes.update)
+        drawn, quality = None, None
         if release.synthetic_rows is not None:
-            rows = model.sample(release.synthetic_rows, seed)
+            drawn = model.sample(release.synthetic_rows, seed)
             if planned.certification is not None:
-                quality = certify(release, vault, planned.certification, model, rows)
+                quality = certify(release, vault, planned.certification, model, drawn)
         answers = model.answer_queries(queries) if release.outputs.answers else None
     vault.close()
     return FinishedRelease(
-        rows=rows,
+        rows=drawn,
         answers=answers,
         model=model,
-        measurements=vault.measurements,
+        measurements=_fitted(fitting, vault),
         redraws=_redraws(release, fitting, vault, journal, model, steps, seed),
-        certificate=_certificate(
+        certificate=certificate_of(
             release,
-            table.schema,
+            planned.schema,
             protection,
             delta,
             journal,
@@ -168,12 +167,12 @@ def _learn(
     fitting: Fitting,
     release: ReleaseSpec,
     vault: Vault,
+    rows: RowCount,
     progress: Progress,
     check: Callable[[], None],
     note: Notes,
 ) -> tuple[ReleasedModel, Screened | None]:
-    """Count the rows or groups, screen the public data if requested, then run the mechanism."""
-    rows = fitting.count(vault)
+    """Screen the public data if requested, then run the mechanism."""
     screen, screened = screen_of(release), None
     if screen is not None:
         assert fitting.public is not None
@@ -188,11 +187,17 @@ def _learn(
         )
     model = fitting.fit(vault, rows, progress=progress, note=note)
     measured = MeasuredQueries.of(
-        (measurement.query for measurement in vault.measurements),
+        (measurement.query for measurement in _fitted(fitting, vault)),
         public_columns=[] if fitting.public is None else fitting.public.schema.names,
     )
-    bars = _error_bars(model, vault.measurements, fitting, rows)
+    bars = _error_bars(model, _fitted(fitting, vault), fitting, rows)
     return ReleasedModel(fitting.schema, rows.value, model, measured, bars), screened
+
+
+def _fitted(fitting: Fitting, vault: Vault) -> list[Measurement]:
+    """The measurements that the model is fitted to: all but those that placed bins, which come first."""
+    binning = fitting.planned.binning
+    return vault.measurements[0 if binning is None else len(binning.blocks) :]
 
 
 def _error_bars(
@@ -230,12 +235,21 @@ def _redraws(
         rows=release.synthetic_rows,
         seed=seed,
         model=model,
-        measurements=tuple(vault.measurements),
-        operations=journal.operations(),
+        measurements=tuple(_fitted(fitting, vault)),
+        operations=_without_bins(journal, fitting.planned),
         protection=vault.protection,
         fitting=fitting,
         progress=lambda number: steps.of(number, lambda: spent),
     )
+
+
+def _without_bins(journal: Journal, planned: ReleasePlan) -> list[Operation]:
+    """The operations of a release, without those that placed bins."""
+    operations = list(journal.operations())
+    if planned.binning is not None:
+        first = [each.kind for each in operations].index("measure")
+        del operations[first : first + len(planned.binning.blocks)]
+    return operations
 
 
 @dataclass(frozen=True)
@@ -250,59 +264,3 @@ class _Steps:
         return lambda done, total: self.report(
             JobProgress(number * total + done, self.fits * total, spent())
         )
-
-
-def _certificate(
-    release: ReleaseSpec,
-    schema: Schema,
-    protection: Protection,
-    delta: float,
-    journal: Journal,
-    quality: Quality | None,
-    screened: Screened | None,
-    notes: Mapping[str, float],
-    *,
-    funded: FundedPlan,
-) -> dict[str, Any]:
-    """The certificate in plain values: what was done, under which protection, and at what price.
-
-    The guarantee is that of the reserved amount, which the filter enforces (docs/privacy.md, 2.5), or of
-    the planned noise (2.9). The spent amount is stated beside it.
-    """
-    operations = journal.operations()
-    spent = sum(operation.price for operation in operations)
-    deltas = sorted({delta, *CERTIFICATE_DELTAS})
-    described = json.dumps(schema.model_dump(mode="json"), sort_keys=True).encode()
-    return {
-        "summary": None if quality is None else quality.summary,
-        "software": f"scrim {version('scrim-server')}",
-        "protection": protection.model_dump(mode="json", exclude_none=True),
-        "accounting": funded.method(delta),
-        "rho_reserved": rho_of_units(funded.units),
-        "rho_units_reserved": funded.units,
-        "epsilon_reserved": {f"{d:g}": funded.epsilon(d) for d in deltas},
-        "rho": rho_of_units(spent),
-        "rho_units": spent,
-        "epsilon": {f"{d:g}": funded.epsilon(d, spent) for d in deltas},
-        "release": release.model_dump(mode="json", include=set(ReleaseSpec.model_fields)),
-        "schema_sha256": hashlib.sha256(described).hexdigest(),
-        "operations": [
-            {"kind": o.kind, "asked": o.asked, "scale": o.scale, "rho_units": o.price}
-            for o in operations
-        ],
-        "quality": None if quality is None else quality.model_dump(mode="json"),
-        "certified_max_error": None
-        if quality is None
-        else _max_error(quality, funded.plan, schema),
-        "public_data_screen": None if screened is None else asdict(screened),
-        "mechanism_report": dict(notes) or None,
-    }
-
-
-def _max_error(quality: Quality, planned: ReleasePlan, schema: Schema) -> dict[str, float]:
-    """The largest error in the form that certificates had before they stated the quality."""
-    return {
-        "alpha": quality.max_error,
-        "confidence": quality.confidence,
-        "queries": sum(block.size(schema) for block in planned.asked),
-    }

@@ -27,6 +27,7 @@ from service.data.declared import schema_of
 from service.data.ledger import repository as ledger
 from service.data.models import DatasetRow, PopulationRow, ReleaseRow
 from synth.domain import SIZE
+from synth.planning.binning import awaits_edges
 from synth.planning.subject import StoredTable, Subject, subject_of
 from synth.table import Table
 from synth.table.drawing import draw_rows
@@ -117,7 +118,9 @@ def load_job(context: Context, release_id: UUID) -> ReleaseJob:
         asked_at=release.created_at,
         spec=spec,
         choice=None if release.choice is None else MechanismChoice.model_validate(release.choice),
-        subject=subject_of(spec, schema_of(dataset), population.protection),
+        subject=subject_of(
+            spec, schema_of(dataset), population.protection, columns=release.columns
+        ),
         columns=release.columns,
         delta=population.delta,
         units=release.units,
@@ -155,7 +158,7 @@ def _find_public(session: Session, release: ReleaseRow) -> DatasetRow | None:
 
 
 def _with_bins(column: Column) -> Column:
-    if isinstance(column, IdentifierColumn) or is_discrete(column):
+    if isinstance(column, IdentifierColumn) or (is_discrete(column) and not awaits_edges(column)):
         return column
     bins = DateBins(count=1) if isinstance(column, DateColumn | DatetimeColumn) else Bins(count=1)
     return column.model_copy(update={"bins": bins})

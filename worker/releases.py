@@ -5,7 +5,7 @@ the job to be resumed, and everything else ends it in one transaction that its e
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC
@@ -31,6 +31,7 @@ from worker.attempts import count_attempts
 from worker.crash import crash_at
 from worker.departure import leave
 from worker.errors import OUTAGES, RESUMED, STOPPED, Cancelled, LeaseLost, OutOfMemory
+from worker.finished_warnings import warnings_of
 from worker.jobs import ReleaseJob, load_job
 from worker.journal import LedgerJournal
 from worker.lease import DryRunLease, Lease, ReleaseLease, kept
@@ -60,6 +61,7 @@ class _Ending:
     state: FinalState
     error: dict[str, Any] | None = None
     quality: dict[str, Any] | None = None
+    warnings: Sequence[dict[str, str]] = ()
     artifacts: dict[str, Written] | None = None
     progress: JobProgress | None = None
 
@@ -209,6 +211,7 @@ def _compute(attempt: _Attempt, check: Callable[[], None]) -> _Ending:
     return _Ending(
         "succeeded",
         quality=release.certificate["quality"],
+        warnings=warnings_of(job, release.model),
         artifacts=artifacts,
         progress=reporter.newest,
     )
@@ -289,6 +292,7 @@ def _end(attempt: _Attempt, ending: _Ending) -> FinalState:
             state,
             error=ending.error if state == "failed" else None,
             quality=ending.quality if state == "succeeded" else None,
+            warnings=ending.warnings if state == "succeeded" else (),
         )
     return state
 

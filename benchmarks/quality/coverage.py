@@ -1,25 +1,43 @@
 """Coverage of the intervals of one release, and their width. This is allowed for public data only."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.comparison.job import delta_of
-from benchmarks.comparison.problem import Problem
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
+from scrim.spec.workload import WorkloadItem
 from synth.models.released import ReleasedModel
 from synth.queries import QuerySet, compile_workload
 from synth.run import run
+from synth.table import Table
 
 Floats = NDArray[np.float64]
 
+ADD_REMOVE = Protection()
 NOMINAL = 1.96
 """Half the width of a nominal 95% interval, in standard errors."""
 LARGE = 100
 """Counts of at least this many rows are also reported apart: most cells of a large table are empty."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A private table, its workload, and who is protected."""
+
+    table: Table
+    rows: int
+    """The true number of rows; of groups, if rows are linked."""
+    workload: Sequence[WorkloadItem]
+    protection: Protection = ADD_REMOVE
+    public: Table | None = None
+
+    def count(self) -> Floats:
+        """The true counts."""
+        return compile_workload(self.workload, self.table.schema).count(self.table).astype(float)
 
 
 @dataclass(frozen=True)
@@ -50,30 +68,34 @@ class Covered:
     """Of answering with standard errors, beyond answering without."""
 
 
-def measure(problem: Problem, true: Floats, mechanism: str, *, epsilon: float) -> Covered:
+def measure(asked: Asked, true: Floats, mechanism: str, *, epsilon: float) -> Covered:
     """Carry out one release and compare its intervals with the truth."""
     spec = ReleaseSpec.model_validate(
         {
-            "workload": [item.model_dump() for item in problem.workload],
+            "workload": [item.model_dump() for item in asked.workload],
             "mechanism": {"name": mechanism},
             "budget": {"epsilon": epsilon},
             "outputs": {"rows": 1, "answers": False},
-            "expected_rows": problem.private.rows,
+            "expected_rows": asked.rows,
         }
     )
     start = time.process_time()
-    done = run(spec, problem.private.table, protection=Protection(), delta=delta_of(problem))
+    done = run(
+        spec,
+        asked.table,
+        protection=asked.protection,
+        delta=1 / asked.rows**2,
+        public=asked.public,
+    )
     took = time.process_time() - start
-    coverages, added = coverages_of(done.model, problem, true)
+    coverages, added = coverages_of(done.model, asked, true)
     return Covered(coverages, took, added)
 
 
-def coverages_of(
-    model: ReleasedModel, problem: Problem, true: Floats
-) -> tuple[list[Coverage], float]:
+def coverages_of(model: ReleasedModel, asked: Asked, true: Floats) -> tuple[list[Coverage], float]:
     """The coverage by kind, and the processor seconds of the standard errors."""
     assert model.error_bars is not None
-    queries = compile_workload(problem.workload, model.schema)
+    queries = compile_workload(asked.workload, model.schema)
     counts = model.model.answer(queries).values * model.estimated_rows
     start = time.process_time()
     errors = model.error_bars.of_counts(queries, counts, rows=model.estimated_rows)

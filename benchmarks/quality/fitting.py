@@ -48,9 +48,7 @@ class Measured:
     def forecast(self, constants: Constants) -> Expected:
         """What these constants expect."""
         forecaster = TableForecaster(self.schema, self.known, constants, self.mechanism, self.rows)
-        found = forecaster.of_tables(self.blocks, self.queries, most=len(self.blocks))
-        mean = 2 * (found.mean_total_variation or 0.0) * self.tables / self.queries
-        return replace(found, mean_absolute_error=mean)
+        return forecaster.of_tables(self.blocks, self.queries, tables=self.tables)
 
 
 def fitted(releases: Sequence[Measured], start: Constants = START) -> Constants:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scrim.display import note, show_json, show_table
-from scrim.records import DrawsCost, Notice, Preview
+from scrim.records import BinsCost, DrawsCost, Notice, Preview
 
 
 def show_preview(found: Preview, *, as_json: bool) -> None:
@@ -33,6 +33,8 @@ def show_preview(found: Preview, *, as_json: bool) -> None:
             ["passed over", "because"],
             ((each.mechanism, each.reason) for each in found.choice.passed_over),
         )
+    if found.bins is not None:
+        show_bins(found.bins)
     if found.draws is not None:
         show_draws(found.draws)
     if found.curve:
@@ -80,6 +82,14 @@ def show_curve(found: Preview) -> None:
             )
             for each in found.curve
         ),
+    )
+
+
+def show_bins(cost: BinsCost) -> None:
+    """Show what places the edges of adaptive bins."""
+    note(
+        f"The data choose the bins of {', '.join(cost.columns)}: {cost.share:.1%} of the budget places their "
+        "edges."
     )
 
 

@@ -113,7 +113,9 @@ def submit(
             note(f"Chosen by auto: {release.mechanism['name']}.")
         if wait:
             note(f"Release {release.id} is {release.state}.")
+            known = release.warnings
             release = release.wait(timeout=timeout)
+            show_warnings([each for each in release.warnings if each not in known])
     if as_json:
         show_json(release)
         return

@@ -93,6 +93,13 @@ class AskedRelease(Spec):
     expected_rows: Annotated[int, Field(ge=1, le=10**12)] = 50_000
     """Approximate number of rows of the private table, as an order of magnitude that may be public. It only
     affects the mechanism's own choices, such as what to measure."""
+    bins_share: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        # Left out of stored requests without it: they and their hashes are older than this field.
+        default=None,
+        exclude_if=lambda share: share is None,
+    )
+    """Share of the budget that places the edges of adaptive bins. Default: 0.01 for each released column with
+    adaptive bins, at most 0.1."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

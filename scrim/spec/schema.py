@@ -23,6 +23,7 @@ from scrim.spec.columns import (
     RealColumn,
 )
 from scrim.spec.columns.missing import without
+from scrim.spec.rules import Rules, RuleSet, kept_rules, refuse_contradictions
 
 MAX_COLUMNS = 1000
 """Largest number of columns of a schema; plans of pairs grow with its square."""
@@ -106,7 +107,10 @@ def with_missing(columns: list[Column], missing: Missing | None) -> list[Column]
 def _with_missing(column: Attribute, missing: Missing) -> Attribute:
     values = [text for text in missing if _is_label(column, text)]
     declared = column.model_copy(update={"missing": without(missing, values)})
-    declared.refuse_faults()
+    try:
+        declared.refuse_missing()
+    except ValueError as problem:
+        raise ValueError(f"column {column.name!r}: {problem}") from None
     return declared
 
 
@@ -135,18 +139,24 @@ class Schema(Declared):
     columns: Columns
     """The columns. Columns of the uploaded file that are not declared are ignored."""
 
+    # Left out of the JSON if empty, so that the hash of a schema does not change.
+    rules: Annotated[Rules, Field(exclude_if=lambda value: not value)] = []
+    """Combinations of values that no row has. Released rows never have them either."""
+
     @field_validator("columns", mode="after")
     @classmethod
     def _with_missing(cls, columns: list[Column], info: ValidationInfo) -> list[Column]:
         return with_missing(columns, info.data.get("missing"))
 
     def refuse_faults(self) -> None:
-        """Require distinct names, at least one released column, and a limited number of codes."""
+        """Require distinct names, a released column, a limited number of codes, and rules that fit."""
         refuse_repeated_names(self.columns)
         refuse_taken_names(self.columns)
         if not self.attributes:
             raise ValueError("declare at least one column that is not an identifier")
         refuse_many_codes(self.columns)
+        of_groups = self.columns_of_groups if self.is_linked else None
+        refuse_contradictions(self.attributes, self.rules, of_groups=of_groups, places=self.places)
 
     @property
     def linked(self) -> "Schema":
@@ -201,7 +211,14 @@ class Schema(Declared):
     def project(self, names: Collection[str]) -> Self:
         """The schema without the attributes that are not named; identifiers are kept."""
         kept = [c for c in self.columns if isinstance(c, IdentifierColumn) or c.name in names]
-        return self.model_copy(update={"columns": kept})
+        rules = kept_rules(self.rules, names)
+        return self.model_copy(update={"columns": kept, "rules": rules})
+
+    @cached_property
+    def rule_set(self) -> RuleSet:
+        """The rules in terms of the parts of columns that they distinguish."""
+        of_groups, places = self.columns_of_groups, self.places
+        return RuleSet.of(self.attributes, self.rules, of_groups=of_groups, places=places)
 
     def attribute(self, name: str) -> Attribute:
         """The released column of that name."""

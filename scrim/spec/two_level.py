@@ -13,6 +13,7 @@ from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
 from scrim.spec.base import Name, Spec
 from scrim.spec.columns import Declared, IdentifierColumn, Missing
 from scrim.spec.population import PartialProtection, Protection
+from scrim.spec.rules import GroupRule, Rule, Rules, kept_rules, refuse_contradictions
 from scrim.spec.schema import (
     MAX_COLUMNS,
     Attribute,
@@ -67,6 +68,9 @@ class TwoLevelSchema(Declared):
     """One row per individual."""
     max_group_size: Annotated[int, Field(ge=1, le=MAX_GROUP_SIZE)]
     """Largest number of individuals kept in a group; larger groups are truncated, never dropped."""
+    rules: Annotated[Rules, Field(exclude_if=lambda value: not value)] = []
+    """Combinations that no individual with the columns of its group has, and numbers of individuals that no
+    group has."""
 
     @field_validator("groups", "individuals", mode="after")
     @classmethod
@@ -75,7 +79,7 @@ class TwoLevelSchema(Declared):
         return table.model_copy(update={"columns": columns})
 
     def refuse_faults(self) -> None:
-        """Require distinct names, at least one released column, and a limited number of codes."""
+        """Require distinct names, a released column, a limited number of codes, and rules that fit."""
         groups, individuals = self.groups, self.individuals
         for columns in (groups.columns, individuals.columns):
             refuse_repeated_names(columns)
@@ -95,12 +99,18 @@ class TwoLevelSchema(Declared):
         if individuals.order is not None and individuals.order not in names:
             raise ValueError("order must name a column of the individuals that is released")
         refuse_many_codes(described)
+        refuse_contradictions(
+            described,
+            self.rules,
+            of_groups={column.name for column in _attributes(groups.columns, groups.key)},
+            places=self.max_group_size,
+        )
 
     def table(self, name: LevelTable) -> Schema:
         """The schema of one table alone, with its key as an identifier before its other columns."""
         if name == "groups":
-            return _keyed(self.groups.key, self.groups.columns)
-        return _keyed(self.individuals.group_key, self.individuals.columns)
+            return _keyed(self.groups.key, self.groups.columns, self.rules)
+        return _keyed(self.individuals.group_key, self.individuals.columns, self.rules)
 
     @cached_property
     def linked(self) -> "LinkedSchema":
@@ -112,6 +122,7 @@ class TwoLevelSchema(Declared):
             group_key=self.individuals.group_key,
             max_group_size=self.max_group_size,
             order=self.individuals.order,
+            rules=self.rules,
         )
 
     @property
@@ -199,10 +210,12 @@ def _attributes(columns: Columns, key: str) -> list[Attribute]:
     ]
 
 
-def _keyed(key: str, columns: Columns) -> Schema:
+def _keyed(key: str, columns: Columns, rules: list[Rule]) -> Schema:
     others = [column for column in columns if column.name != key]
+    about_rows = [rule for rule in rules if not isinstance(rule, GroupRule)]
+    kept = kept_rules(about_rows, {column.name for column in others})
     # Not validated: a table may have only its key.
-    return Schema.model_construct(columns=[_identifier(key), *others])
+    return Schema.model_construct(columns=[_identifier(key), *others], rules=kept)
 
 
 def _identifier(name: str) -> IdentifierColumn:

@@ -158,6 +158,7 @@ def _shown(request: Request, dataset_id: DatasetId, caller: Caller, context: Con
         dataset=dataset,
         population=population,
         tables=schema_form.tables_in(dataset.declared_schema),
+        rules=schema_form.rules_in(dataset.declared_schema),
         schema_text=schema_form.written(dataset.declared_schema),
         most_bytes=context.settings.max_upload_bytes,
         repeat_key=repeat_key(),

@@ -35,7 +35,7 @@ class Chart:
     """The corners of the range in which similar releases fell."""
     asked: Mark
     left: float | None
-    """Where the remaining budget ends; None if that is outside the chart."""
+    """Where the remaining budget ends, at the earliest where the chart begins; None if beyond its end."""
     left_label: str
     epsilons: list[Mark]
     errors: list[Mark]
@@ -71,7 +71,7 @@ def chart_of(preview: PreviewView, population: PopulationView) -> Chart | None:
         line=_path(middle),
         band=_path([*upper, *reversed(lower)]),
         asked=Mark(x, y, f"{_ends(preview.expected, field)[1]:.2g}"),
-        left=place.x.at(left) if ordered[0] <= left <= ordered[-1] else None,
+        left=place.x.at(max(left, ordered[0])) if left <= ordered[-1] else None,
         left_label=f"{left:.2g}",
         epsilons=[Mark(place.x.at(e), VIEW_HEIGHT - BOTTOM, f"{e:g}") for e in place.x.decades()],
         errors=[Mark(LEFT, place.y.at(e), f"{e:g}") for e in place.y.decades()],

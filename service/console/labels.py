@@ -69,6 +69,8 @@ def _describe_range(column: Mapping[str, Any]) -> str:
     if "width" in bins:
         periods = f" {column['resolution']}s" if "resolution" in column else ""
         cut = f", in bins of {bins['width']:g}{periods}"
+    elif "adaptive" in bins:
+        cut = f", in {bins['adaptive']:,} bins that the data choose"
     elif bins:
         number = bins.get("count") or bins.get("adaptive") or len(bins["edges"]) - 1
         cut = f", in {number:,} bins"

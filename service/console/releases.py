@@ -1,9 +1,10 @@
 """Pages about releases: requesting one, following it, and using its results."""
 
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from pydantic import TypeAdapter
@@ -29,6 +30,7 @@ from service.dependencies import Pages, Services
 from service.keys.schemas import Caller
 from service.populations import endpoints as populations
 from service.releases import endpoints as api
+from service.releases import turns
 from service.releases.endpoints import ArtifactName, Feed, ReleaseId
 from service.releases.resumption import is_resumable
 from service.releases.schemas import ModelAnswer, ModelAnswers, ReleaseView
@@ -53,7 +55,13 @@ def show_all(request: Request, caller: Reader, context: Services, paging: Pages)
     )
 
 
-@router.get("/new")
+async def planning_turn(request: Request, caller: Curator) -> AsyncIterator[None]:
+    """The turn of a page that previews or queues a release."""
+    async with turns.of(request).turn(caller.key_id):
+        yield
+
+
+@router.get("/new", dependencies=[Depends(planning_turn)])
 def ask(request: Request, caller: Curator, context: Services, dataset: str = "") -> Response:
     """The form for a new release."""
     known = _datasets(caller, context)
@@ -62,7 +70,7 @@ def ask(request: Request, caller: Curator, context: Services, dataset: str = "")
     return _editor(request, caller, context, release_form.new_form(chosen))
 
 
-@router.post("/new")
+@router.post("/new", dependencies=[Depends(planning_turn)])
 def create(request: Request, caller: Curator, form: Posted, context: Services) -> Response:
     """Change the form, preview the release, or queue it."""
     action = form.text("action")
@@ -77,7 +85,7 @@ def create(request: Request, caller: Curator, form: Posted, context: Services) -
     return RedirectResponse(f"/console/releases/{made.id}", status_code=303)
 
 
-@router.post("/preview")
+@router.post("/preview", dependencies=[Depends(planning_turn)])
 def preview(request: Request, caller: Curator, form: Posted, context: Services) -> Response:
     """The preview alone, for a form that is being filled in."""
     return page(request, "preview.html", **_previewed(request, caller, context, form))

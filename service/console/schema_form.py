@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from scrim.spec.rules import Rule, Rules, rule_in_words
 from service.console.forms import Form, given, load_json, number, parsed_json, place_of
 from service.console.schema_rows import (
     TABLES,
@@ -25,6 +28,7 @@ MOST_ROWS = 500
 """A form with more rows is too slow to use; a schema in JSON may be longer."""
 _LABELS = {'"lower"': '"from"', '"upper"': '"to"'}
 """Fields of the API that have another name in the form's rows."""
+_RULES: TypeAdapter[list[Rule]] = TypeAdapter(Rules)
 _SHOWN_FIELDS = {"columns", "groups", "individuals", "max_group_size", "missing"}
 
 
@@ -153,11 +157,17 @@ def draft_from(schema: Mapping[str, Any]) -> Draft | None:
 
 
 def written(schema: Mapping[str, Any]) -> str:
-    """Format a schema as editable JSON: one line per column."""
-    if set(schema) != {"columns"} or not isinstance(schema["columns"], list):
-        return json.dumps(schema, indent=2, ensure_ascii=False)
-    lines = [json.dumps(column, ensure_ascii=False) for column in schema["columns"]]
-    return '{"columns": [\n  ' + ",\n  ".join(lines) + "\n]}"
+    """Format a schema as editable JSON: one line per column and rule."""
+    lists = {name: each for name, each in schema.items() if each or name != "rules"}
+    if not set(lists) <= {"columns", "rules"} or not all(
+        isinstance(e, list) for e in lists.values()
+    ):
+        return json.dumps(lists, indent=2, ensure_ascii=False)
+    parts = []
+    for name, items in lists.items():
+        lines = [json.dumps(item, ensure_ascii=False) for item in items]
+        parts.append(f'"{name}": [\n  ' + ",\n  ".join(lines) + "\n]")
+    return "{" + ", ".join(parts) + "}"
 
 
 def tables_in(schema: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -165,6 +175,11 @@ def tables_in(schema: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]
     if "columns" in schema:
         return [("", schema["columns"])]
     return [(name.capitalize(), schema[name]["columns"]) for name in TABLES]
+
+
+def rules_in(schema: Mapping[str, Any]) -> list[str]:
+    """The rules of a declared schema in words."""
+    return [rule_in_words(rule) for rule in _RULES.validate_python(schema.get("rules", []))]
 
 
 def _rest_of(draft: Draft) -> dict[str, Any]:

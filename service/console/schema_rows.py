@@ -20,7 +20,7 @@ TYPES = {
 }
 """The types of columns, as the form names them."""
 TABLES = ("groups", "individuals")
-BINS = ("none", "width", "count", "edges")
+BINS = ("none", "adaptive", "width", "count", "edges")
 LISTS = ("categorical", "ordinal", "code")
 TIMES = ("date", "datetime")
 NUMBERS = ("integer", "real")

@@ -3,6 +3,7 @@
 Within a transaction, write to the ledger first and then call these: all code locks in that order.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -67,12 +68,17 @@ def finish(
     *,
     error: dict[str, Any] | None = None,
     quality: dict[str, Any] | None = None,
+    warnings: Sequence[dict[str, str]] = (),
 ) -> bool:
-    """Record how a job ended, once. `error` is public: it never contains a value of a row."""
+    """Record how a job ended, once. `error` is public: it never contains a value of a row.
+
+    `warnings` are added to those of the preview.
+    """
     release = releases.lock(session, release_id)
     if release.state in FINAL_STATES:
         return False
     release.error, release.quality = error, quality
+    release.warnings = [*release.warnings, *warnings]
     change_state(session, release, state)
     return True
 

@@ -23,6 +23,7 @@ from service.releases.downloads import Conditions, download
 from service.releases.preview_schemas import PREVIEW_EXAMPLE, PreviewView
 from service.releases.resumption import resume as resume_release
 from service.releases.schemas import EXAMPLE, ModelAnswers, ReleaseView
+from service.releases.turns import planning_turn
 from service.route import ApiRoute
 
 
@@ -71,7 +72,7 @@ def _mechanisms() -> Page[CatalogueEntry]:
     return Page(items=catalogue(), next=None)
 
 
-@router.post("/preview", summary="Preview a release")
+@router.post("/preview", summary="Preview a release", dependencies=[Depends(planning_turn)])
 def preview(body: PreviewBody, caller: Curator, context: Services) -> PreviewView:
     """The cost and the expected accuracy of a release. Uses neither data nor budget."""
     with context.transaction() as work:
@@ -80,7 +81,7 @@ def preview(body: PreviewBody, caller: Curator, context: Services) -> PreviewVie
         )
 
 
-@router.post("", status_code=202, summary="Queue a release")
+@router.post("", status_code=202, summary="Queue a release", dependencies=[Depends(planning_turn)])
 def create(
     body: ReleaseBody,
     caller: Curator,

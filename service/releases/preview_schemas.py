@@ -66,10 +66,15 @@ class ExpectedView(ErrorsView):
 def _times(expected: Expected, mean: float, largest: float) -> ErrorsView:
     far = expected.mean_total_variation
     return ErrorsView(
-        mean_absolute_error=min(1.0, expected.mean_absolute_error * mean),
-        mean_total_variation=None if far is None else min(1.0, far * mean),
-        max_error=min(1.0, expected.max_error * largest),
+        mean_absolute_error=_end(expected.mean_absolute_error, mean),
+        mean_total_variation=None if far is None else _end(far, mean),
+        max_error=_end(expected.max_error, largest),
     )
+
+
+def _end(error: float, factor: float) -> float:
+    """An end of the range. Only errors of noisy answers, which are not clipped, exceed one."""
+    return error * factor if error > 1 else min(1.0, error * factor)
 
 
 class ItemForecastView(View):
@@ -118,6 +123,18 @@ class NeededView(View):
     """What it converts to at the population's delta."""
 
 
+class BinsView(View):
+    """What places the edges of adaptive bins. It is part of the release's cost."""
+
+    columns: list[str]
+    """The columns whose edges are placed: those that declare adaptive bins, and numbers without bins that the
+    release reads as cells."""
+    share: float
+    """The share of the release's budget that it takes."""
+    rho: float
+    """The same in rho."""
+
+
 class DrawsView(View):
     """What `outputs.draws` adds to a release. It adds nothing to its cost in budget."""
 
@@ -157,6 +174,8 @@ class PreviewView(View):
     in addition to an idle worker's; null if it is not known in advance."""
     processor_seconds: float | None
     """About how long a worker would compute, on one processor; null if it is not known in advance."""
+    bins: BinsView | None
+    """What places the edges of adaptive bins; null if no released column has any."""
     draws: DrawsView | None
     """What further sets of rows add; null if `outputs.draws` asks for none."""
     expected: ExpectedView
@@ -166,6 +185,8 @@ class PreviewView(View):
     names."""
     left_out_columns: list[str]
     """The declared columns that would not be released, because no query mentions them."""
+    rules: int
+    """The number of the schema's rules about these columns; released rows follow all of them."""
     warnings: list[WarningView]
     """Limits of the release and reasons why it would be refused, each with its remedy."""
     curve: list[PointView] = []
@@ -201,6 +222,7 @@ class PreviewView(View):
             operations=forecast.operations,
             memory_bytes=resolved.plan.peak_bytes,
             processor_seconds=resolved.plan.seconds,
+            bins=_bins(resolved),
             draws=resolved.plan.redraws and DrawsView(**vars(resolved.plan.redraws)),
             expected=ExpectedView.of(forecast.expected, rows),
             items=[
@@ -211,8 +233,21 @@ class PreviewView(View):
                 for position, item in enumerate(forecast.items)
             ],
             left_out_columns=resolved.plan.left_out,
+            rules=len(resolved.plan.schema.rules),
             warnings=[WarningView.of(each) for each in (*_of_budget(units, left), *warnings)],
         )
+
+
+def _bins(resolved: Resolved) -> BinsView | None:
+    binning = resolved.plan.binning
+    if binning is None:
+        return None
+    units = binning.each * len(binning.blocks)
+    return BinsView(
+        columns=binning.columns,
+        share=round(units / resolved.funded.units, 6),
+        rho=rho_of_units(units),
+    )
 
 
 def _of_budget(units: int, left: int) -> list[Warning]:

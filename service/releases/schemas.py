@@ -106,7 +106,8 @@ class ReleaseView(View):
     choice: MechanismChoice | None
     """Why this mechanism was chosen, if `auto` was requested; otherwise null."""
     warnings: list[WarningView]
-    """Limits of the release that its preview states, each with its remedy."""
+    """Limits of the release, each with its remedy: those of its preview and, once it has succeeded, those
+    that follow from the counted number of rows."""
     budget: dict[str, Any]
     """The budget as requested."""
     outputs: dict[str, Any]

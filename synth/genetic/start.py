@@ -12,6 +12,7 @@ from synth.missing import numbers_of_kinds
 from synth.models.sampling import draw_systematically
 from synth.queries.reading import Reading
 from synth.table import Table, store_numbers
+from synth.table.encoding import attribute_codec
 
 
 def follow_shares(
@@ -57,6 +58,9 @@ def _draw_inside(
     """Draw numbers uniformly from the cells of the codes; a category is its code."""
     if reading.edges is None:
         return codes.astype(np.float64)
+    if reading.name == column.name:
+        codec = attribute_codec(column)  # which follows the shape of the bins
+        return np.asarray(codec.numbers(codec.draw(codes, rng)), np.float64)
     edges = np.array(reading.edges)
     last = len(edges) - 2
     cells = np.minimum(codes, last)

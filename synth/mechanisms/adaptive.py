@@ -91,7 +91,7 @@ def adaptive_measurements(
             score=score,
         )
         newest = [
-            job.door.measure(candidates.candidate(index, among), budget=share.measure)
+            job.measure(candidates.candidate(index, among), budget=share.measure)
             for index in chosen
         ]
         measurements += newest
@@ -108,7 +108,7 @@ def adaptive_measurements(
 def _open(job: Job[Rounds]) -> list[Measurement]:
     """Read the public counts and, if they have a budget, measure the single-column distributions."""
     first = compile_blocks((*job.plan.public, *job.plan.opened), job.schema)
-    return [job.door.measure(block, budget=job.plan.opening) for block in first.blocks]
+    return [job.measure(block, budget=job.plan.opening) for block in first.blocks]
 
 
 def _change(
@@ -236,7 +236,7 @@ def targets(measurements: Sequence[Measurement], rows: int) -> list[Target]:
             found[block] = Target(block, torch.zeros_like(unknown), unknown)
         values = torch.as_tensor(average.values, dtype=torch.float64) / rows
         found[block].values[cells] = values
-        found[block].noise[cells] = average.sigma / rows
+        found[block].noise[cells] = torch.as_tensor(average.noise, dtype=torch.float64) / rows
     return list(found.values())
 
 

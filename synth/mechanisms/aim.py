@@ -31,7 +31,7 @@ OCCUPIED = 0.2
 
 def run(job: Job[Rounds], spec: Aim) -> GraphicalModel:
     """Learn a graphical model of all attributes in the workload and the candidates."""
-    learner = GraphicalLearner(job, steps=spec.steps)
+    learner = GraphicalLearner(job, steps=spec.steps, max_cells=spec.max_cells)
     sets = [block.attributes for block in job.candidates.blocks]
     # The smallest candidate always fits, even if the share of the first rounds would not allow it.
     smallest = smallest_model(sets, learner.model.domain.size_of)

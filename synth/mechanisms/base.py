@@ -1,9 +1,12 @@
 """The input of a mechanism."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar, cast
 
+import numpy as np
 import torch
 
 from scrim.spec.schema import Schema
@@ -11,7 +14,8 @@ from synth.domain import Domain
 from synth.door import Door
 from synth.measurements import Measurement
 from synth.planning.spending import OneShot, Plan
-from synth.queries import QuerySet
+from synth.queries import QueryBlock, QuerySet, Single, compile_blocks
+from synth.rules.cells import CellRules
 from synth.table import Table
 
 CPU = torch.device("cpu")
@@ -59,6 +63,29 @@ class Job(Generic[PlanT]):
     note: Callable[[Mapping[str, float]], None] = lambda found: None
     """Called with figures about the fit for the certificate; they depend on outcomes alone."""
 
+    def measure(self, query: QueryBlock | Single, *, budget: int) -> Measurement:
+        """Measure a block, or one query; counts that rules say are zero are set to zero."""
+        measured = self.door.measure(query, budget=budget)
+        return measured.with_zeros(self.cells.zeros(query) if self.schema.rules else None)
+
+    @cached_property
+    def cells(self) -> CellRules:
+        """The schema's rules in terms of cells."""
+        return CellRules(self.schema)
+
+    @cached_property
+    def known_zeros(self) -> list[Measurement]:
+        """Tables of which nothing is known but zeros, which cost nothing because no unit can change them."""
+        if not self.schema.rules:
+            return []
+        blocks = compile_blocks(self.cells.known_tables(), self.schema).blocks
+        found = ((block, self.cells.zeros(block)) for block in blocks)
+        return [
+            Measurement(block, np.zeros(block.size), math.inf, zeros)
+            for block, zeros in found
+            if zeros is not None
+        ]
+
     def with_plan(self, plan: AnyPlan) -> "Job[AnyPlan]":
         """Return the same job with another plan."""
         return cast("Job[AnyPlan]", replace(cast(Any, self), plan=plan))
@@ -67,6 +94,6 @@ class Job(Generic[PlanT]):
 def measure_once(job: Job[OneShot]) -> list[Measurement]:
     """Measure every candidate with its share of the budget."""
     return [
-        job.door.measure(block, budget=budget)
+        job.measure(block, budget=budget)
         for block, budget in zip(job.candidates.blocks, job.plan.measure, strict=True)
     ]

@@ -14,11 +14,14 @@ on whole numbers, and projected afterwards, which has the same variance at the s
 the paper's strategy is not used (docs/adr/0020-parts-of-marginals-for-answers.md).
 """
 
+import numpy as np
+
 from scrim.spec.mechanism import Gaussian
+from scrim.spec.workload import NUMBER_OF_GROUPS
 from synth.mechanisms.base import Job
 from synth.models.noisy_marginals import NoisyBlock, NoisyMarginal, NoisyMarginals
 from synth.planning.spending import OneShot
-from synth.queries import Marginal, MarginalPart
+from synth.queries import Marginal, MarginalPart, compile_blocks
 
 
 def run(job: Job[OneShot], spec: Gaussian) -> NoisyMarginals:
@@ -28,7 +31,7 @@ def run(job: Job[OneShot], spec: Gaussian) -> NoisyMarginals:
     others: list[NoisyBlock] = []
     for done, (block, budget) in enumerate(zip(blocks, job.plan.measure, strict=True)):
         job.progress(done, len(blocks))
-        noisy = job.door.measure(block, budget=budget)
+        noisy = job.measure(block, budget=budget)
         if isinstance(block, Marginal | MarginalPart):
             counts = noisy.values.reshape(block.sizes).astype(float)
             is_part = isinstance(block, MarginalPart)
@@ -36,6 +39,10 @@ def run(job: Job[OneShot], spec: Gaussian) -> NoisyMarginals:
         else:
             others.append(NoisyBlock(block.name, noisy.values.astype(float), noisy.sigma))
     job.progress(len(blocks), len(blocks))
+    if job.schema.is_linked:  # the groups were counted before the mechanism started
+        (groups,) = compile_blocks([NUMBER_OF_GROUPS], job.schema).blocks
+        counted = np.array([float(job.estimated_rows)])
+        others.append(NoisyBlock(groups.name, counted, job.estimated_rows_sigma))
     return NoisyMarginals(
         job.estimated_rows,
         job.estimated_rows_sigma,

@@ -75,8 +75,16 @@ def thin(measurements: Sequence[Measurement]) -> tuple[list[Measurement], list[M
             each.values + math.sqrt(HELD_OUT) * added,
             each.values - added / math.sqrt(HELD_OUT),
         )
-        kept.append(replace(each, values=more, sigma=each.sigma * math.sqrt(1 + HELD_OUT)))
-        held.append(replace(each, values=less, sigma=each.sigma * math.sqrt(1 + 1 / HELD_OUT)))
+        kept.append(
+            replace(each, values=more, sigma=each.sigma * math.sqrt(1 + HELD_OUT)).with_zeros(
+                each.zeros
+            )
+        )
+        held.append(
+            replace(each, values=less, sigma=each.sigma * math.sqrt(1 + 1 / HELD_OUT)).with_zeros(
+                each.zeros
+            )
+        )
     return kept, held
 
 

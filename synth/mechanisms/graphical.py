@@ -13,6 +13,7 @@ from synth.graphical.propagation import Tables
 from synth.measurements import EXACT, Measurement
 from synth.mechanisms.adaptive import Target, targets
 from synth.mechanisms.base import Job
+from synth.mechanisms.exclusions import Exclusions
 from synth.models.graphical import GraphicalModel
 from synth.planning.spending import Plan
 from synth.planning.triangulation import Attributes, has_room
@@ -34,8 +35,11 @@ class GraphicalLearner:
     Its base is the product of the single columns that were measured before the first round.
     """
 
-    def __init__(self, job: Job[Plan], *, steps: int) -> None:
-        """Start with a uniform model of all attributes in the workload and the candidates."""
+    def __init__(self, job: Job[Plan], *, steps: int, max_cells: int) -> None:
+        """Start with a uniform model of all attributes in the workload and the candidates.
+
+        `max_cells` limits the tables of rules that the last fit may add.
+        """
         names = (*job.queries.attributes, *job.candidates.attributes)
         self.model = GraphicalModel(job.domain.project(names), {})
         self._rows = job.estimated_rows
@@ -44,6 +48,9 @@ class GraphicalLearner:
         self._fit = NOTHING
         self._evidence: Sequence[Evidence] = []
         self._room: dict[tuple[frozenset[Pair], int], bool] = {}
+        self._excluded = Exclusions(job.cells if job.schema.rules else None)
+        self._zeros = [zeros.block.attributes for zeros in job.known_zeros]
+        self._max_cells = max_cells
 
     def answer(self, queries: QuerySet) -> NDArray[np.float64]:
         """The model's answers."""
@@ -52,7 +59,7 @@ class GraphicalLearner:
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
         """Fit all measurements so far, closely enough for the next selection."""
         evidence = [
-            _evidence(target, self.model.domain, self._rows)
+            self._excluded.without(_evidence(target, self.model.domain, self._rows))
             for target in targets(measurements, self._rows)
         ]
         if not self._evidence:
@@ -61,18 +68,31 @@ class GraphicalLearner:
         self._refit(steps=self._steps, close=BETWEEN_ROUNDS)
 
     def finish(self) -> GraphicalModel:
-        """Fit all measurements closely, and return the model."""
+        """Fit all measurements closely, exclude what rules exclude, and return the model."""
         if self._evidence:
-            self._refit(steps=LAST_STEPS * self._steps, close=CLOSE)
+            self._refit(steps=LAST_STEPS * self._steps, close=CLOSE, rules=self._tables_with_room())
         return self.model
 
-    def _refit(self, *, steps: int, close: float) -> None:
+    def _tables_with_room(self) -> list[Attributes]:
+        """The tables of rules that the model can contain within its limit of cells."""
+        sizes = self.model.domain.size_of
+        sets: list[Attributes] = [each.attributes for each in self._evidence]
+        added: list[Attributes] = []
+        for wanted in self._zeros:
+            names = self.model.domain.project(wanted).names
+            if names and has_room([*sets, *added, names], sizes, max_cells=self._max_cells):
+                added.append(names)
+        return added
+
+    def _refit(self, *, steps: int, close: float, rules: Sequence[Attributes] = ()) -> None:
         domain = self.model.domain
-        tree = JunctionTree.of([each.attributes for each in self._evidence], domain)
+        sets = [*(each.attributes for each in self._evidence), *rules]
+        base = add(self._base, self._excluded.potentials(sets))
+        tree = JunctionTree.of(sets, domain)
         self._fit = estimate(
-            tree, self._evidence, base=self._base, start=self._fit, steps=steps, close=close
+            tree, self._evidence, base=base, start=self._fit, steps=steps, close=close
         )
-        potentials = add(self._base, self._fit.potentials)
+        potentials = add(base, self._fit.potentials)
         if potentials.keys() != self.model.potentials.keys():
             self._room.clear()
         self.model = GraphicalModel(domain, potentials)

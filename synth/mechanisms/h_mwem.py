@@ -20,12 +20,13 @@ from synth.mechanisms.base import Job
 from synth.models.group_types import GroupTypes
 from synth.planning.spending import Rounds
 from synth.queries import GroupSizeQueries, HierarchicalQueries
+from synth.rules.exclusion import excluding
 
 
 def run(job: Job[Rounds], spec: HierarchicalMwem) -> GroupTypes:
     """Learn weights of kinds of groups over all columns in the workload and the candidates."""
     used = {*job.queries.attributes, *job.candidates.attributes}
-    start = GroupTypes.uniform(as_linked(job.schema), used)
+    start = excluding(GroupTypes.uniform(as_linked(job.schema), used), job.schema)
     return mwem.run_rounds(job, spec, GroupWeights(start, spec, job.estimated_rows))
 
 

@@ -55,7 +55,8 @@ def fit_members(
     new_generator: NewGenerator,
 ) -> ProductMixture:
     """Fit every member of the ensemble to all measurements, each from another start."""
-    targets = FitTargets.of(measurements, job.estimated_rows, job.device)
+    known = [*job.known_zeros, *measurements]
+    targets = FitTargets.of(known, job.estimated_rows, job.device)
     shares = one_way_shares(measurements, job.domain).to(job.device)
     members = members_of(spec, len(targets.values))
     fitted: list[torch.Tensor] = []
@@ -107,7 +108,8 @@ def fit(
 def _stopping_test(targets: FitTargets) -> Callable[[float, torch.Tensor], bool]:
     """Whether the truth itself would be no closer, on average and at the worst cell."""
     share = (targets.values > FIT_STANDS_OUT * targets.noise).float().mean().item()
-    enough = 1 - FIT_BENDS * share
+    # What rules say is zero has no noise to leave.
+    enough = max(0.0, targets.noisy_share - FIT_BENDS * share)
     # The largest of m standard normal values is rarely beyond this.
     largest = NormalDist().inv_cdf(1 - 0.005 / len(targets.values))
 

@@ -25,6 +25,7 @@ from synth.models.histogram import Histogram
 from synth.models.support import Support
 from synth.planning.spending import Rounds
 from synth.queries import QuerySet
+from synth.rules.exclusion import excluding
 
 Weights = TypeVar("Weights", Histogram, Support)
 
@@ -32,7 +33,7 @@ Weights = TypeVar("Weights", Histogram, Support)
 def run(job: Job[Rounds], spec: Pep) -> Histogram:
     """Learn a histogram over all attributes in the workload and the candidates."""
     used = (*job.queries.attributes, *job.candidates.attributes)
-    return learn(job, spec, Histogram.uniform(job.domain.project(used)))
+    return learn(job, spec, excluding(Histogram.uniform(job.domain.project(used)), job.schema))
 
 
 def learn(job: Job[Rounds], spec: EntropyProjectionSpec, start: Weights) -> Weights:

@@ -20,7 +20,7 @@ from synth.queries import QuerySet
 
 def run(job: Job[Rounds], spec: PgmEm) -> GraphicalModel:
     """Learn a graphical model of all attributes in the workload and the candidates."""
-    learner = GraphicalLearner(job, steps=spec.steps)
+    learner = GraphicalLearner(job, steps=spec.steps, max_cells=spec.max_cells)
 
     def admit(candidates: QuerySet) -> QuerySet:
         return learner.with_room(candidates, max_cells=spec.max_cells)

@@ -11,9 +11,10 @@ from synth.mechanisms import mwem
 from synth.mechanisms.base import Job
 from synth.models.support import Support
 from synth.planning.spending import Rounds
+from synth.rules.exclusion import excluding
 
 
 def run(job: Job[Rounds], spec: PmwPub) -> Support:
     """Learn weights of the public rows."""
     assert job.public is not None
-    return mwem.learn(job, spec, Support.of(job.public))
+    return mwem.learn(job, spec, excluding(Support.of(job.public), job.schema))

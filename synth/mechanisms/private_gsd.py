@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scrim.spec.mechanism import PrivateGsd
 from synth.genetic import GeneticSearch
 from synth.genetic.search import Report, ignore
-from synth.measurements import EXACT, Measurement, merge_repeated
+from synth.measurements import EXACT, Measurement, least_noise, merge_repeated
 from synth.mechanisms.adaptive import adaptive_measurements
 from synth.mechanisms.base import Job, measure_once
 from synth.models.rows import Rows
@@ -46,6 +46,7 @@ class RowsLearner:
     def __init__(self, job: Job[OneShot | Rounds], spec: PrivateGsd) -> None:
         self._schema = job.schema
         self._rows = job.estimated_rows
+        self._zeros = job.known_zeros
         self._search = GeneticSearch(
             job.schema,
             rows=spec.rows,
@@ -66,7 +67,7 @@ class RowsLearner:
 
     def fit(self, measurements: Sequence[Measurement], report: Report = ignore) -> None:
         """Search for rows that fit the measurements."""
-        self._search.fit(*combine(measurements, self._rows), report)
+        self._search.fit(*combine([*self._zeros, *measurements], self._rows), report)
 
     def released(self) -> Rows:
         """Return the rows in the declared types."""
@@ -81,10 +82,13 @@ def combine(measurements: Sequence[Measurement], rows: int) -> tuple[QuerySet, F
     queries = QuerySet(dict.fromkeys(m.block for m in measurements))
     start = dict(zip(queries.blocks, queries.offsets, strict=False))
     precision, weighted = np.zeros(queries.size), np.zeros(queries.size)
+    least = least_noise(measurements)
     for measurement in merge_repeated(measurements):
         query = measurement.query
         first = start[measurement.block] + (query.index if isinstance(query, Single) else 0)
-        weight = max(measurement.sigma, EXACT) ** -2
+        # Zeros of rules are fitted as closely as in any other model, and less than public counts.
+        scales = np.where(measurement.is_zero, least, max(measurement.sigma, EXACT))
+        weight = scales**-2.0
         precision[first : first + query.size] += weight
         weighted[first : first + query.size] += weight * measurement.values
     measured = precision > 0

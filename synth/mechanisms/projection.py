@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from scrim.spec.mechanism import MixtureSpec
 from synth.domain import Domain
-from synth.measurements import EXACT, Measurement, merge_repeated
+from synth.measurements import Measurement, least_noise, merge_repeated
 from synth.mechanisms.base import Job
 from synth.models.generators import Generator
 from synth.models.product import ProductMixture
@@ -33,8 +33,6 @@ BAND = 1.0
 """Residuals within this many standard deviations have no loss: the truth leaves such residuals too."""
 LOSS_OF_THE_TRUTH = 0.1507
 """The mean of max(|x| - BAND, 0)^2 for standard normal x."""
-PUBLIC_WEIGHT = 3.0
-"""A public count is fitted this many times as closely as the least noisy measurement."""
 VISIBLE_IN_A_FIT = 1.5
 """A cell whose value exceeds this many standard deviations is treated as more than noise."""
 
@@ -56,8 +54,14 @@ class FitTargets:
         noise: NDArray[np.float64],
         device: torch.device,
         picked: torch.Tensor | None = None,
+        *,
+        noisy_share: float = 1.0,
     ) -> None:
-        """Values are fractions of the rows; `picked` are the queries with a value, if not all have one."""
+        """Values are fractions of the rows; `picked` are the queries with a value, if not all have one.
+
+        `noisy_share` is the share of the values that rules do not say are zero.
+        """
+        self.noisy_share = noisy_share
         self._queries = queries
         self._picked = None if picked is None else picked.to(device)
         self.values = torch.as_tensor(values, dtype=torch.float32, device=device)
@@ -68,13 +72,21 @@ class FitTargets:
         """Build targets from measurements of the private rows; repeated ones are averaged."""
         averaged, queries = _without_the_unmeasured(merge_repeated(measurements))
         picked = _positions(queries, averaged)
-        is_whole = torch.equal(picked, torch.arange(queries.size))
         values = np.concatenate([m.values for m in averaged]) / rows
-        least = _least_noise(averaged)
-        noise = (
-            np.concatenate([np.full(m.query.size, max(m.sigma, least)) for m in averaged]) / rows
+        noise = np.concatenate([m.noise for m in averaged])
+        is_known = np.isfinite(noise)
+        if not is_known.all():
+            picked, values, noise = picked[is_known], values[is_known], noise[is_known]
+        is_whole = torch.equal(picked, torch.arange(queries.size))
+        zeros = sum(int(m.zeros.sum()) for m in averaged if m.zeros is not None)
+        return cls(
+            queries,
+            values,
+            np.maximum(noise, least_noise(averaged)) / rows,
+            device,
+            None if is_whole else picked,
+            noisy_share=1 - zeros / len(values),
         )
-        return cls(queries, values, noise, device, None if is_whole else picked)
 
     def answers(self, mixture: ProductMixture) -> torch.Tensor:
         """Return the mixture's answers to the measured queries."""
@@ -97,7 +109,9 @@ class NoiseBand:
         # A fit also follows the noise of every visible cell. So when there is nothing left to learn, its
         # loss is below the truth's by the share of visible cells.
         visible = (measured.values > VISIBLE_IN_A_FIT * measured.noise).float().mean().item()
-        self._enough = stiffness * (1 - visible) * LOSS_OF_THE_TRUTH
+        # What rules say is zero has no noise to leave.
+        noisy = max(0.0, measured.noisy_share - visible)
+        self._enough = stiffness * noisy * LOSS_OF_THE_TRUTH
         # The largest of m standard normal values is rarely beyond this.
         self._largest = NormalDist().inv_cdf(1 - 0.005 / len(measured.values))
 
@@ -143,6 +157,7 @@ class MixtureLearner:
         self._steps = spec.steps
         self._optimiser = new_optimiser(generator, spec.learning_rate)
         self._known = known
+        self._zeros = job.known_zeros
         self._has_started = False
 
     def answer(self, queries: QuerySet) -> NDArray[np.float64]:
@@ -165,7 +180,7 @@ class MixtureLearner:
             shares = one_way_shares(measurements, self.generator.domain, known=self._known)
             self.generator.start(shares.to(self.device))
             self._has_started = True
-        measured = FitTargets.of(measurements, self.rows, self.device)
+        measured = FitTargets.of([*self._zeros, *measurements], self.rows, self.device)
         objective = self.objective(measured)
         best = Best(self.generator)
         for _ in range(self._steps):
@@ -238,16 +253,6 @@ def _shares_of(name: str, size: int, measurements: Sequence[Measurement]) -> NDA
         if counts is not None and noise < least_noise:
             best, least_noise = np.maximum(counts, max(noise, 1e-3) / 2), noise
     return np.asarray(best / best.sum(), dtype=np.float64)
-
-
-def _least_noise(measurements: Sequence[Measurement]) -> float:
-    """Return the noise scale that is assumed for public counts, which have no noise.
-
-    It is a fraction of the smallest measured noise; much less would let public counts dominate the fit.
-    If all counts are public, they are fitted almost exactly.
-    """
-    noisy = [measurement.sigma for measurement in measurements if measurement.sigma > 0]
-    return min(noisy) / PUBLIC_WEIGHT if noisy else EXACT
 
 
 def _without_the_unmeasured(

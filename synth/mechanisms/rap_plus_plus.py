@@ -22,11 +22,10 @@ from synth.mechanisms.base import Job
 from synth.mechanisms.projection import FitTargets, NoiseBand
 from synth.models.relaxed_table import RelaxedTable
 from synth.models.rows import Rows
+from synth.planning.rap_plus_plus import ROW_COPIES
 from synth.planning.spending import Rounds
 from synth.queries import QuerySet
 
-ROW_COPIES = 5
-"""Number of rows of declared values drawn for each relaxed row."""
 PATIENCE = 20
 """Steps without progress after which the next temperature is used."""
 PROGRESS = 0.999
@@ -48,6 +47,7 @@ class RelaxedLearner:
         self._rows = job.estimated_rows
         self._device = job.device
         self._spec = spec
+        self._zeros = job.known_zeros
 
     def answer(self, queries: QuerySet) -> NDArray[np.float64]:
         """Return the answers of the rows with declared values, which are the ones released."""
@@ -55,7 +55,8 @@ class RelaxedLearner:
 
     def update(self, measurements: Sequence[Measurement], newest: Sequence[Measurement]) -> None:
         """Run algorithm 3, from the softest sigmoids to the hardest."""
-        measured = FitTargets.of(measurements, self._rows, self._device)
+        known = [*self._zeros, *measurements]
+        measured = FitTargets.of(known, self._rows, self._device)
         objective = NoiseBand(measured)
         temperature = self._spec.first_temperature
         while temperature <= self._spec.last_temperature:

@@ -10,8 +10,9 @@ of its measurements, all combined. A fit follows the noise of a large cell, and 
 it expects to be empty. The standard error is FOLLOWED s sqrt(y / (y + SHRUNK s)), with y = x + s EMPTY.
 
 Any other answer has errors of the model as well. Let t be m times the root mean square noise of all
-measurements. The variance is HIDDEN t y, for structure below the noise, with y = x + t EMPTY_UNMEASURED;
-plus SCATTERED x, because rows scatter around every smooth distribution; plus (BENT x)^2. If two of the
+measurements. The variance is HIDDEN t y, for structure below the noise, with y = x + t EMPTY_UNMEASURED
+for cells of tables, and x + t EMPTY_PREDICATE for other queries, which a model leaves empty by mistake more
+often; plus SCATTERED x, because rows scatter around every smooth distribution; plus (BENT x)^2. If two of the
 columns were neither measured together nor considered for it, the model assumes a relation between them
 that nothing confirms, and ASSUMED takes the place of BENT. A mechanism that considers a pair and does not
 measure it has found that the model answers it well.
@@ -39,7 +40,7 @@ from synth.models.support import Support
 from synth.queries import Marginal, QueryBlock, QuerySet, Single
 
 FOLLOWED, SHRUNK, EMPTY = 1.15, 1.2, 0.03
-HIDDEN, EMPTY_UNMEASURED = 0.4, 0.02
+HIDDEN, EMPTY_UNMEASURED, EMPTY_PREDICATE = 0.4, 0.02, 0.1
 SCATTERED, BENT, ASSUMED = 1.2, 0.05, 0.7
 DRAWN = 0.16
 """Chosen on public tables (docs/adr/0022-error-bars-by-formula.md), as are those above."""
@@ -166,7 +167,8 @@ class ErrorBars:
         if self.drawn_rounds:
             noise = DRAWN * rows / self.drawn_rounds ** (1 / 3)
         bent = BENT if self._is_considered(block) else ASSUMED
-        hidden = HIDDEN * noise * (expected + EMPTY_UNMEASURED * noise)
+        empty = EMPTY_UNMEASURED if block.is_whole else EMPTY_PREDICATE
+        hidden = HIDDEN * noise * (expected + empty * noise)
         return np.asarray(np.sqrt(hidden + SCATTERED * expected + (bent * expected) ** 2))
 
     def _precision(self, block: QueryBlock, expected: Floats, *, rows: int) -> Floats:

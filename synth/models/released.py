@@ -26,8 +26,9 @@ from synth.models.product import ProductMixture
 from synth.models.rows import Rows
 from synth.models.support import Support
 from synth.queries import QueryBlock, QuerySet, compile_workload
+from synth.rules.cells import CellRules
+from synth.rules.sampling import sample_rows
 from synth.table import Chunk
-from synth.table.drawing import draw_rows
 
 MODEL_FORMAT = "scrim.model/1"
 KINDS: dict[str, type[Model]] = {
@@ -104,6 +105,13 @@ class ReleasedModel:
     error_bars: ErrorBars | None = None
     """What standard errors follow from; None if the model states its own, and in files without them."""
 
+    @property
+    def rows_sigma(self) -> float:
+        """Standard deviation of the noise of the number of rows; 0 if that is public or unknown."""
+        if isinstance(self.model, NoisyMarginals):
+            return self.model.rows_sigma
+        return 0.0 if self.error_bars is None else self.error_bars.rows_sigma
+
     def answer(self, workload: Sequence[WorkloadItem]) -> AnswerTable:
         """Answer any workload that the model covers."""
         return self.answer_queries(compile_workload(workload, self.schema))
@@ -112,6 +120,7 @@ class ReleasedModel:
         """Answer compiled queries that the model covers."""
         wholes = self._wholes(queries)
         answers = self._with_errors(queries, self.model.answer(queries), wholes)
+        answers = self._with_zeros(queries, answers)
         return AnswerTable(
             items=[block.name for block in queries.blocks for _ in range(block.size)],
             queries=[label for block in queries.blocks for label in block.labels(self.schema)],
@@ -141,6 +150,29 @@ class ReleasedModel:
         of_rows = answers.values * self.error_bars.rows_sigma
         return Answers(answers.values, of_counts / (rows * wholes), np.hypot(of_counts, of_rows))
 
+    def _with_zeros(self, queries: QuerySet, answers: Answers) -> Answers:
+        """The answers, with zeros that are certain where the rules allow no row."""
+        if not self.schema.rules:
+            return answers
+        cells = CellRules(self.schema)
+        known = (cells.zeros(block) for block in queries.blocks)
+        zeros = np.concatenate(
+            [
+                np.zeros(block.size, np.bool_) if found is None else found
+                for block, found in zip(queries.blocks, known, strict=True)
+            ]
+        )
+
+        def cleared(values: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.where(zeros, 0.0, values)
+
+        errors, of_counts = answers.standard_errors, answers.count_standard_errors
+        return Answers(
+            cleared(answers.values),
+            None if errors is None else cleared(errors),
+            None if of_counts is None else cleared(of_counts),
+        )
+
     def _wholes(self, queries: QuerySet) -> NDArray[np.float64]:
         """The denominator of each fraction, per row: one, or the model's count of the whole."""
         wholes = {block.whole for block in queries.blocks if block.whole is not None}
@@ -150,10 +182,7 @@ class ReleasedModel:
 
     def sample(self, rows: int, seed: int) -> Chunk:
         """Draw exactly `rows` rows (groups, if rows are linked) in the declared types."""
-        rng = np.random.default_rng(seed)
-        if isinstance(self.model, Rows):
-            return self.model.sample(rows, rng)
-        return draw_rows(self.schema, self.model.sample(rows, rng), rows=rows, rng=rng)
+        return sample_rows(self.model, self.schema, rows=rows, rng=np.random.default_rng(seed))
 
     def to_bytes(self) -> bytes:
         """The model as a NumPy archive of plain arrays."""

@@ -15,8 +15,9 @@ from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
-from synth.planning.columns import Queries
-from synth.planning.curve import Moved, delta_at, epsilon_at
+from scrim.spec.workload import Block
+from synth.planning.columns import Queries, list_queries
+from synth.planning.curve import Moved, delta_at, epsilon_at, merge
 from synth.planning.plan import ReleasePlan, plan
 from synth.planning.scale import gaussian_scale
 from synth.planning.spending import OneShot
@@ -24,6 +25,8 @@ from synth.planning.spending import OneShot
 Method = Literal["exact_gaussian", "zcdp"]
 RESERVE = 1e-6
 """Part of delta that a chosen budget leaves unused, so that rounding elsewhere cannot refuse it."""
+MOST_CLASSES = 64
+"""Largest number of different scales and shifts in one curve: its evaluation takes time for each."""
 _MOST = 2.0
 """The search ends here; at delta 1e-6 or less the exact curve allows less than 1.3 times the conversion."""
 
@@ -103,11 +106,18 @@ def stated_epsilon(budget: Budget, units: int, delta: float) -> tuple[float, Met
 def moves_of(
     release: ReleaseSpec, planned: ReleasePlan, schema: Schema, protection: Protection
 ) -> tuple[GaussianOperation, ...] | None:
-    """The Gaussian operations of a plan; None if it has others, or if their worst neighbour is not known."""
+    """The Gaussian operations of a plan; None if it has others, if their worst neighbour is not known, or if
+    they differ too much for the curve to be computed in time.
+    """
     if not isinstance(planned.spending, OneShot) or planned.split.screen or schema.is_linked:
         return None
     found = [*_around(release, planned, schema, protection)]
-    for block, units in zip(planned.measured, planned.spending.measure, strict=True):
+    measured: list[tuple[Block, int]] = list(
+        zip(planned.measured, planned.spending.measure, strict=True)
+    )
+    if planned.binning is not None:
+        measured += [(block, planned.binning.each) for block in planned.binning.blocks]
+    for block, units in measured:
         sensitivity = block.sensitivity(schema, protection)
         if sensitivity.l2_squared == 0:
             continue
@@ -119,6 +129,8 @@ def moves_of(
         else:
             return None
         found.append(GaussianOperation("measure", moved))
+    if len(merge([each.moved for each in found])) > MOST_CLASSES:
+        return None
     return tuple(found)
 
 
@@ -160,6 +172,9 @@ def fund(
     limited to what the population has `left`. Raises SpecError if the reserved units exceed the budget.
     """
 
+    # Listed once: the search below plans several times.
+    queries = queries or list_queries(release, schema)
+
     def planned(amount: int) -> FundedPlan:
         found = plan(
             release, schema, protection, amount, public=public, queries=queries, columns=columns
@@ -191,10 +206,11 @@ def fund(
 
 def _most_rho(moves: tuple[Moved, ...], epsilon: float, delta: float) -> float:
     """By which factor all prices may grow until the curve no longer guarantees epsilon."""
+    classes = merge(moves)
     low, high = 1.0, _MOST
     while high - low > 1e-4:
         middle = (low + high) / 2
-        scaled = [replace(moved, sigma=moved.sigma / middle**0.5) for moved in moves]
+        scaled = [replace(moved, sigma=moved.sigma / middle**0.5) for moved in classes]
         if delta_at(scaled, epsilon) <= delta * (1 - 2 * RESERVE):
             low = middle
         else:

@@ -8,6 +8,7 @@ from scrim.spec.columns import (
     RealColumn,
 )
 from scrim.spec.errors import SpecError
+from scrim.spec.rules import GroupRule, kept_rules
 from scrim.spec.schema import Attribute, Schema
 
 
@@ -31,7 +32,9 @@ def shared_schema(schema: Schema, public: Schema) -> Schema:
                 "the public one; declare the public dataset again with the same type, or without "
                 "the column"
             )
-    return Schema(columns=[*shared])
+    names = {column.name for column in shared}
+    about_rows = [rule for rule in schema.rules if not isinstance(rule, GroupRule)]
+    return Schema(columns=[*shared], rules=kept_rules(about_rows, names))
 
 
 def _kind(column: Attribute) -> str:

@@ -9,13 +9,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from scrim.spec.choice import MechanismChoice, PassedOverMechanism
-from scrim.spec.columns import LabelledColumn
+from scrim.spec.columns import LabelledColumn, OrdinalColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import Auto, MechanismSpec, RapPlusPlus
 from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease, ReleaseSpec
 from scrim.spec.schema import Schema
 from synth.planning.accounting import FundedPlan, fund
+from synth.planning.binning import with_bins, without_unread
 from synth.planning.columns import complete, list_queries
 from synth.planning.plan import ReleasePlan, refuse_large_blocks
 from synth.planning.ranking import Candidate, rank
@@ -55,6 +56,7 @@ def resolve(
     for a job, `left` what the population has left. Raises SpecError if the named mechanism, or for `auto`
     every mechanism, cannot work.
     """
+    schema = with_bins(asked, schema)
     asked = complete(asked, schema)
     auto = asked.mechanism
     if not isinstance(auto, Auto):
@@ -80,7 +82,13 @@ def resolve(
             _refuse_known(candidate, asked)
             release = _by(mechanism.model_copy(update={"measure": auto.measure}), asked)
             funded = fund(
-                release, schema, protection, delta, public=used, queries=queries, left=left
+                release,
+                without_unread(release, schema),
+                protection,
+                delta,
+                public=used,
+                queries=queries,
+                left=left,
             )
             _refuse_unsuited(release, funded.plan)
             _refuse_slow(funded.plan, auto.seconds)
@@ -127,7 +135,9 @@ def _refuse_unsuited(release: ReleaseSpec, planned: ReleasePlan) -> None:
     """Refuse what a mechanism can answer, but with errors that are too large to publish."""
     if not isinstance(release.mechanism, RapPlusPlus):
         return
-    if all(isinstance(column, LabelledColumn) for column in planned.schema.attributes):
+    if all(
+        isinstance(column, LabelledColumn | OrdinalColumn) for column in planned.schema.attributes
+    ):
         raise SpecError(
             "rap_plus_plus is for numbers: on categories alone its largest error was 8 to 25 times that of "
             "generative_network (docs/mechanisms.md); use generative_network, or auto"

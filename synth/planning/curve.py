@@ -21,7 +21,10 @@ FIRST_LOBES = 0
 LEFT_OUT = 1e-3
 """The sum is continued until what is left out is at most this part of it ..."""
 MAX_TERMS = 1_000
-"""... or until it has more terms than this."""
+"""... or until it has more terms than this ..."""
+MAX_WORK = 15_000
+"""... or until the next terms, times the number of classes, would be more than this. A sum that stops early
+is a larger bound."""
 UNDERFLOW = 1e-300
 """More than all terms that are too small for a float."""
 _TAU = 2 * math.pi
@@ -53,7 +56,7 @@ def rho_of(moves: Sequence[Moved]) -> float:
 
 def delta_at(moves: Sequence[Moved], epsilon: float) -> float:
     """The smallest delta at which the noise guarantees `epsilon`, rounded up; 1 if it is not known."""
-    classes = _merge(moves)
+    classes = merge(moves)
     if not classes:
         return 0.0
     if epsilon <= 0 or any(moved.sigma**2 < MIN_VARIANCE for moved in classes):
@@ -71,7 +74,8 @@ def delta_at(moves: Sequence[Moved], epsilon: float) -> float:
         size = count + len(classes) * (abs(z * (z + 1)) * rho + abs(z) * epsilon) + 100
         return value.real, abs(value) * size * 2.0**-48
 
-    found, rest = _sum_terms(term, _slowest_to_repeat(classes), step=step, height=height)
+    most = MAX_WORK / len(classes)
+    found, rest = _sum_terms(term, _slowest_to_repeat(classes), step=step, height=height, most=most)
     return min(1.0, (found + rest) * (1 + 2**-40) + UNDERFLOW)
 
 
@@ -106,7 +110,7 @@ def period_of(epsilon: float, rho: float, tilt: float) -> float:
     return max((30 + max(0.0, decay)) / tilt, 9 * math.sqrt(rho))
 
 
-def _merge(moves: Sequence[Moved]) -> list[Moved]:
+def merge(moves: Sequence[Moved]) -> list[Moved]:
     """Coordinates with the same scale and shift together."""
     together: Counter[tuple[float, int]] = Counter()
     for moved in moves:
@@ -146,9 +150,17 @@ def _log_transform(z: complex, moved: Moved) -> complex:
 
 
 def _sum_terms(
-    term: Callable[[float], tuple[float, float]], bounding: Moved, *, step: float, height: float
+    term: Callable[[float], tuple[float, float]],
+    bounding: Moved,
+    *,
+    step: float,
+    height: float,
+    most: float,
 ) -> tuple[float, float]:
-    """The sum over the first lobes, and a bound on its rounding error and on what it leaves out."""
+    """The sum over the first lobes, and a bound on its rounding error and on what it leaves out.
+
+    Lobes beside the central one are added while there are at most `most` terms.
+    """
     decay, spacing = 0.36 * bounding.rho, bounding.spacing
     reach = math.sqrt(CUT / decay)
     area = math.sqrt(math.pi / decay) + step
@@ -170,6 +182,7 @@ def _sum_terms(
         found = math.fsum(values)
         beyond = area * (1 / lobes if lobes else math.pi**2 / 2) / spacing**2
         rest = height / math.pi * (between + beyond)
-        if rest <= LEFT_OUT * found or terms > MAX_TERMS:
+        further = 2 * reach / step * max(1, lobes)
+        if rest <= LEFT_OUT * found or terms > MAX_TERMS or terms + further > most:
             return found, rest + error
         lobes = 2 * lobes or 1

@@ -9,7 +9,17 @@ The total variation of a table from the truth has four parts, which add as squar
 - the error of drawing rows.
 
 The noise of columns and pairs is what least squares would leave of it with all measured tables that
-contain them. The largest error is the median of that of independent Gaussian errors of cells above it.
+contain them.
+
+The largest error has four parts as well, which add as squares:
+
+- the median of the largest of independent Gaussian errors of cells above it, from the noise alone;
+- what a fit moves away from the largest cell where noise hides the others: if tables have the total
+  variation f on average, f^2 of that cell. This part is the largest one at small budgets;
+- what a model misses of the largest cell at any budget: a quarter of the error that it would make there if
+  it missed all cells of a table by the same share;
+- the error of drawing the largest cell.
+
 Queries that are not tables follow power laws of the noise of one count. The constants are fitted to
 releases of public tables, and checked on others, by benchmarks/quality/forecasts.py.
 """
@@ -31,6 +41,7 @@ from synth.planning.reference import (
     NoisyTable,
     ReferenceTable,
     largest_cell,
+    largest_of_all,
     likely_largest,
     noise_left,
     sampling_error,
@@ -76,7 +87,7 @@ def of_model(
         queries = sum(block.size(schema) for block in blocks)
         if item.type == "marginals":
             most = max(1, MOST_BLOCKS * len(blocks) // total)
-            errors = forecaster.of_tables(blocks, queries, most=most)
+            errors = forecaster.of_tables(evenly(blocks, most), queries, tables=len(blocks))
             found.append(ItemExpected(errors, queries, len(blocks)))
         else:
             found.append(ItemExpected(_of_predicates(item.type, known), queries, 0))
@@ -148,17 +159,13 @@ class TableForecaster:
         """The constants of the mechanism."""
         return self.constants.fits.get(self.mechanism, self.constants.others)
 
-    def of_tables(self, blocks: Sequence[Block], queries: int, *, most: int) -> Expected:
-        """The errors of the tables of an item, from some of them."""
-        step = math.ceil(len(blocks) / most)
-        chosen = blocks[::step]
-        far = [self.variation(block) for block in chosen]
+    def of_tables(self, blocks: Sequence[Block], queries: int, *, tables: int) -> Expected:
+        """The errors of an item with that many tables and queries, from some of its tables."""
+        far = [self.variation(block) for block in blocks]
         mean = sum(far) / len(far)
-        absolute = min(1.0, 2 * mean * len(blocks) / queries)
-        noisy = [self._noisy(block, len(blocks) / len(chosen)) for block in chosen]
-        noise = max(likely_largest(noisy), *(self._missing(block) for block in chosen))
-        largest = _smaller(noise, max(far))
-        lost = [self._lost(b.attributes) for b in chosen if dependence(b.attributes, self.schema)]
+        absolute = min(1.0, 2 * mean * tables / queries)
+        largest = min(max(far), self._largest(blocks, mean, times=tables / len(blocks)))
+        lost = [self._lost(b.attributes) for b in blocks if dependence(b.attributes, self.schema)]
         return Expected(absolute, mean, max(absolute, largest), fmean(lost) if lost else None)
 
     def variation(self, block: Block) -> float:
@@ -170,6 +177,15 @@ class TableForecaster:
         alone = dependence(block.attributes, self.schema)
         joint = self._of_relations(block.attributes, alone)
         return min(1.0, math.hypot(joint, columns, self.fit.misfit * alone, drawn))
+
+    def _largest(self, blocks: Sequence[Block], mean: float, *, times: float) -> float:
+        """The likely largest error of these tables, each of which stands for some alike."""
+        noise = likely_largest([self._noisy(block, times) for block in blocks])
+        cell = largest_of_all([self._shape(block.attributes) for block in blocks], times)
+        misfit = self.fit.misfit * max(self._dependent_cell(block) for block in blocks)
+        drawn = self.constants.drawn * math.sqrt(cell / self.rows)
+        missing = max(self._missing(block) for block in blocks)
+        return math.hypot(max(noise, missing), mean**2 * cell, 2 * misfit / 4, drawn)
 
     def _lost(self, names: tuple[str, ...]) -> float:
         """How far noise would move a table, and missing pairs, per the distance of independent columns."""
@@ -188,11 +204,15 @@ class TableForecaster:
         """The error of the largest cell where pairs of columns are not measured: each cell moves by as large
         a part of its rows as all cells together.
         """
-        names = block.attributes
-        if len(names) == 1:
+        if len(block.attributes) == 1:
             return 0.0
-        missing = self.known.of_relations(names, self.schema.sizes)[1]
-        return 2 * missing * dependence(names, self.schema) * largest_cell(self._shape(names))
+        missing = self.known.of_relations(block.attributes, self.schema.sizes)[1]
+        return 2 * missing * self._dependent_cell(block)
+
+    def _dependent_cell(self, block: Block) -> float:
+        """The largest cell, as far as it depends on relations between columns."""
+        names = block.attributes
+        return dependence(names, self.schema) * largest_cell(self._shape(names))
 
     def _of_column(self, name: str) -> float:
         noise = self.known.of_column(name, self.schema.sizes[name])
@@ -221,6 +241,11 @@ def dependence(names: Sequence[str], schema: Schema) -> float:
     """How far such a table is from independent columns."""
     logs = sorted(math.log(schema.sizes[name]) for name in names)
     return 1 - math.exp(-DEPENDENCE * sum(logs[:-1]))
+
+
+def evenly(blocks: Sequence[Block], most: int) -> Sequence[Block]:
+    """At most that many of the blocks, evenly spaced."""
+    return blocks[:: math.ceil(len(blocks) / most)]
 
 
 def drawn_rows(resolved: Resolved) -> int:

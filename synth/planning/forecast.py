@@ -1,7 +1,7 @@
 """The expected accuracy of a release, and warnings for its curator, from public numbers alone."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from scrim.spec.budget import rho_of_units
@@ -54,13 +54,17 @@ def forecast(resolved: Resolved, subject: Subject) -> Forecast:
     """Forecast the accuracy of a planned release."""
     release, planned = resolved.release, resolved.plan
     split, schema = planned.split, subject.schema
-    expected = expect(resolved, subject)
-    items = (
-        _items_of_answers(release.mechanism, resolved, subject, expected)
-        if isinstance(release.mechanism, Gaussian)
-        else _items_of_model(resolved, subject, expected)
-    )
+    items: Sequence[ItemNoise]
+    if isinstance(release.mechanism, Gaussian):
+        variance_of = _variances(release.mechanism, resolved, subject)
+        expected = _expect_answers(resolved, subject, variance_of)
+        items = _items_of_answers(resolved, subject, variance_of, expected)
+    else:
+        expected = expect(resolved, subject)
+        items = _items_of_model(resolved, subject, expected)
     around = (split.row_count > 0) + (split.screen > 0)
+    if planned.binning is not None:
+        around += len(planned.binning.blocks)
     if planned.certification is not None:
         around += planned.certification.operations(schema, subject.protection)
     return Forecast(
@@ -73,18 +77,24 @@ def forecast(resolved: Resolved, subject: Subject) -> Forecast:
 
 def expect(resolved: Resolved, subject: Subject) -> list[ItemExpected]:
     """The expected errors of each item."""
-    release, planned = resolved.release, resolved.plan
-    if not isinstance(release.mechanism, Gaussian):
+    mechanism = resolved.release.mechanism
+    if not isinstance(mechanism, Gaussian):
         return of_model(resolved, subject.schema, knowledge_of(resolved, subject))
-    variance_of = _variances(release.mechanism, resolved, subject)
+    return _expect_answers(resolved, subject, _variances(mechanism, resolved, subject))
+
+
+def _expect_answers(
+    resolved: Resolved, subject: Subject, variance_of: Mapping[Block, float]
+) -> list[ItemExpected]:
+    """The expected errors of each item of answers with these variances."""
     return [
         of_gaussian(
             [variance_of[block] for block in blocks],
             blocks,
             subject.schema,
-            rows=release.expected_rows,
+            rows=resolved.release.expected_rows,
         )
-        for blocks in planned.asked.items
+        for blocks in resolved.plan.asked.items
     ]
 
 
@@ -102,11 +112,13 @@ def _items_of_model(
 
 
 def _items_of_answers(
-    mechanism: Gaussian, resolved: Resolved, subject: Subject, expected: Sequence[ItemExpected]
+    resolved: Resolved,
+    subject: Subject,
+    variance_of: Mapping[Block, float],
+    expected: Sequence[ItemExpected],
 ) -> list[ItemNoise]:
     """The standard errors of the answers, which follow from the plan."""
     release, planned = resolved.release, resolved.plan
-    variance_of = _variances(mechanism, resolved, subject)
     items = []
     for item, blocks, each in zip(release.workload, planned.asked.items, expected, strict=True):
         sizes = [block.size(subject.schema) for block in blocks]

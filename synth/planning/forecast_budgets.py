@@ -7,7 +7,7 @@ a preview stays within a second.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 from scrim.spec.budget import Budget, epsilon_of_units, rho_of_units
 from scrim.spec.errors import SpecError
@@ -63,7 +63,9 @@ class Budgets:
     def most(self) -> int:
         """How many budgets a preview may plan, the search included."""
         planned = self.resolved.plan
-        blocks = 1 + len(planned.asked) + len(planned.measured)
+        # A block that several items ask for is forecast for each of them.
+        asked = sum(map(len, planned.asked.items))
+        blocks = 1 + asked + len(planned.measured)
         if isinstance(self.resolved.release.mechanism, Gaussian):
             blocks *= WORK_OF_ANSWERS
         return MOST_WORK // blocks
@@ -73,10 +75,17 @@ class Budgets:
         release = self.resolved.release.model_copy(update={"budget": Budget(epsilon=epsilon)})
         units = release.budget.units(self.delta)
         schema, protection = self.subject.schema, self.subject.protection
-        queries = Queries(self.resolved.plan.asked, expand(release.mechanism.measure or [], schema))
-        planned = plan(release, schema, protection, units, public=self.public, queries=queries)
+        planned = plan(
+            release, schema, protection, units, public=self.public, queries=self._queries
+        )
         resolved = Resolved(release, FundedPlan(units, planned, None), None)
         return BudgetPoint(epsilon, rho_of_units(units), together(expect(resolved, self.subject)))
+
+    @cached_property
+    def _queries(self) -> Queries:
+        """Those of the release, listed once for all budgets."""
+        named = self.resolved.release.mechanism.measure or []
+        return Queries(self.resolved.plan.asked, expand(named, self.subject.schema))
 
     def curve(self, epsilons: Sequence[float]) -> list[BudgetPoint]:
         """The points that a preview may plan, the smallest and the largest epsilon among them.

@@ -5,16 +5,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from scrim.spec.mechanism import PrivateGsd, PublicDataSpec
+from scrim.spec.mechanism import DualQuery, Fem, PrivateGsd, PublicDataSpec, RapPlusPlus
 from scrim.spec.release import ReleaseSpec
+from scrim.spec.rules import impossible_values
 from scrim.spec.workload import Block
 from scrim.spec.workload.marginals import MAX_TABLE_CELLS
-from synth.planning.candidates import MAX_MEASURED, left_out
+from synth.planning.candidates import MAX_COUNTS, left_out
 from synth.planning.choice import Resolved
 from synth.planning.constants import CONSTANTS
 from synth.planning.expected import Expected
 from synth.planning.knowledge import knowledge_of
 from synth.planning.plan import ReleasePlan
+from synth.planning.rap_plus_plus import ROW_COPIES
 from synth.planning.reference import ReferenceTable, rows_below
 from synth.planning.rounds import is_measured_singly
 from synth.planning.spending import AnnealedRounds, Draws, OneShot, Rounds
@@ -29,6 +31,8 @@ NOT_KEPT, KEPT = 0.8, 0.5
 count as lost, and at which they count as kept."""
 BELOW_NOISE = 0.5
 """Share of the rows in cells below their noise above which there is a warning."""
+FAR_OFF = 2.0
+"""The factor between the declared and the counted number of rows above which there is a warning."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +56,12 @@ def warnings_of(resolved: Resolved, subject: Subject) -> list[Warning]:
         *_of_noise(resolved, subject),
         *_of_rounds(release, planned),
         *_of_draws(release, planned),
-        *_of_rows(release),
+        *_of_rows(release, planned),
         *_of_public_data(release),
         *_of_groups(planned, subject),
         *_of_columns(planned),
         *_of_tables(planned),
+        *_of_rules(planned),
     ]
 
 
@@ -80,6 +85,40 @@ def relations_not_kept(epsilon: float | None) -> Warning:
     )
 
 
+def _of_rules(planned: ReleasePlan) -> Iterator[Warning]:
+    """Warn about values that rules together exclude, though no rule alone does."""
+    found = list(impossible_values(planned.schema.rule_set)) if planned.schema.rules else []
+    if found:
+        named = ", ".join(f"{value} of {column}" for column, value in found[:NAMED_COLUMNS])
+        yield warn(
+            "impossible-values",
+            f"By the rules together, no row can have {named}{' and others' * (len(found) > NAMED_COLUMNS)}: "
+            "check the rules; if this is meant, state it in a rule about the column alone.",
+        )
+
+
+def of_counted_rows(
+    release: ReleaseSpec, counted: int, *, sigma: float, noun: str
+) -> Iterator[Warning]:
+    """Warn, once the rows are counted with that noise, if the declared number is far from it."""
+    declared, slack = release.expected_rows, 2 * sigma
+    is_too_large = declared > FAR_OFF * (counted + slack)
+    if not is_too_large and FAR_OFF * declared >= counted - slack:
+        return
+    shown = _two_digits(counted)
+    yield warn(
+        "expected-rows-far-off",
+        f"The release counted about {shown:,} {noun}, and expected_rows is {declared:,}: the forecast "
+        f"errors were too {'small' if is_too_large else 'large'}, and what was measured was chosen for "
+        f"{declared:,} {noun}; set expected_rows to {shown:,} in further releases.",
+    )
+
+
+def _two_digits(number: int) -> int:
+    """Round to two digits."""
+    return round(number, 2 - len(str(number)))
+
+
 def _of_pairs(release: ReleaseSpec, planned: ReleasePlan) -> Iterator[Warning]:
     """Warn about pairs of columns that are asked about together and not measured together."""
     if not isinstance(planned.spending, OneShot) or not release.mechanism.releases_rows:
@@ -98,7 +137,7 @@ def _of_pairs(release: ReleaseSpec, planned: ReleasePlan) -> Iterator[Warning]:
     yield warn(
         "pairs-not-measured",
         f"{len(missing):,} pairs of columns are not measured together, because a fit takes at most "
-        f"{MAX_MEASURED:,} counts: {_in_words(missing)}; what is released about them follows from other "
+        f"{MAX_COUNTS:,} counts: {_in_words(missing)}; what is released about them follows from other "
         "pairs; declare wider bins, or ask about fewer columns, to measure them.",
     )
 
@@ -176,15 +215,33 @@ def _of_draws(release: ReleaseSpec, planned: ReleasePlan) -> Iterator[Warning]:
         )
 
 
-def _of_rows(release: ReleaseSpec) -> Iterator[Warning]:
+def _of_rows(release: ReleaseSpec, planned: ReleasePlan) -> Iterator[Warning]:
     """Warn if the released rows repeat a few."""
-    mechanism, rows = release.mechanism, release.synthetic_rows
-    if isinstance(mechanism, PrivateGsd) and rows is not None and rows > mechanism.rows:
-        yield warn(
-            "few-distinct-rows",
-            f"The {rows:,} released rows repeat at most {mechanism.rows:,} different ones: set "
-            "mechanism.rows higher, or use another mechanism, for more.",
-        )
+    rows, found = release.synthetic_rows, _most_distinct(release, planned)
+    if rows is None or found is None or rows <= found[0]:
+        return
+    most, ones, parameter = found
+    yield warn(
+        "few-distinct-rows",
+        f"The {rows:,} released rows repeat at most {most:,} different {ones}: set mechanism.{parameter} "
+        "higher, or use another mechanism, for more.",
+    )
+
+
+def _most_distinct(release: ReleaseSpec, planned: ReleasePlan) -> tuple[int, str, str] | None:
+    """How many different rows a model of rows has at most, what they are, and what raises the number."""
+    mechanism, spending = release.mechanism, planned.spending
+    if isinstance(mechanism, PrivateGsd):
+        return mechanism.rows, "ones", "rows"
+    if isinstance(mechanism, RapPlusPlus):
+        return ROW_COPIES * mechanism.rows, "ones", "rows"
+    if isinstance(spending, Draws):
+        rounds, records = len(spending.prices), "combinations of categories and bins"
+        if isinstance(mechanism, DualQuery):
+            return rounds, records, "rounds"
+        if isinstance(mechanism, Fem):
+            return (1 + rounds) * mechanism.samples, records, "samples"
+    return None
 
 
 def _of_public_data(release: ReleaseSpec) -> Iterator[Warning]:

@@ -132,5 +132,7 @@ class _Reader:
             if isinstance(block, MarginalBlock | PartBlock) and units > 0:
                 moved = block.sensitivity(self.subject.schema, self.subject.protection)
                 noise = math.sqrt(moved.l2_squared / (2 * rho_of_units(units))) / self.rows
+                if isinstance(block, PartBlock):  # its values are as many times as large as counts
+                    noise /= block.size(self.subject.schema)
                 found[block.attributes] = min(noise, found.get(block.attributes, math.inf))
         return found

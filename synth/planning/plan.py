@@ -26,6 +26,7 @@ from scrim.spec.workload import (
 from scrim.spec.workload.marginals import MAX_TABLE_CELLS, is_too_large
 from synth.planning import gaussian
 from synth.planning.alignment import shared_schema
+from synth.planning.binning import Binning, bins_share, plan_binning
 from synth.planning.certification import Certification, plan_certification
 from synth.planning.columns import Queries, list_queries, project_to_released, promised
 from synth.planning.duration import expected_seconds
@@ -38,9 +39,11 @@ from synth.planning.spending import ROW_COUNT_SHARE, Plan, Setting
 
 @dataclass(frozen=True)
 class Split:
-    """The first division of a job's budget: the row count, the screen, certify, and the mechanism."""
+    """The first division of a job's budget: the row count, edges of bins, the screen, certify, and the
+    mechanism."""
 
     row_count: int
+    bins: int
     screen: int
     certify: int
     mechanism: int
@@ -54,13 +57,15 @@ def split_budget(
     *,
     row_count_share: float = ROW_COUNT_SHARE,
 ) -> Split:
-    """Set aside the cost of counting rows, screening and certifying; the mechanism gets the rest."""
+    """Set aside the cost of counting rows, placing edges, screening and certifying; the mechanism gets the
+    rest."""
     counted, certified = _is_count_private(schema, protection), release.outputs.certify
     screened = screen_of(release)
     row_count = math.floor(units * row_count_share) if counted else 0
     screen = math.floor(units * screened.share) if screened else 0
     certify = math.floor(units * certified.share) if certified else 0
-    mechanism = units - row_count - screen - certify
+    bins = math.floor(units * bins_share(release, schema))
+    mechanism = units - row_count - bins - screen - certify
     # Every operation that will happen needs at least one unit.
     if (
         mechanism < 1
@@ -69,9 +74,12 @@ def split_budget(
         or certify < (certified is not None)
     ):
         raise SpecError(
-            "the budget is too small to be divided; increase it, or screen or certify a smaller share"
+            "the budget is too small to be divided; increase it, or screen, certify or place bins with a "
+            "smaller share"
         )
-    return Split(row_count=row_count, screen=screen, certify=certify, mechanism=mechanism)
+    return Split(
+        row_count=row_count, bins=bins, screen=screen, certify=certify, mechanism=mechanism
+    )
 
 
 def _row_count_share(mechanism: MechanismSpec, setting: Setting) -> float:
@@ -101,6 +109,8 @@ class ReleasePlan:
     left_out: list[str]
     """The declared columns that are not released."""
     split: Split
+    binning: Binning | None
+    """What places the edges of adaptive bins, if there are any."""
     asked: Blocks
     measured: list[Block]
     """The blocks that may be measured: those of `mechanism.measure`, or the mechanism's choice."""
@@ -182,6 +192,7 @@ def plan(
         schema=schema,
         left_out=[name for name in declared.names if name not in released],
         split=split,
+        binning=plan_binning(split.bins, schema),
         asked=asked,
         measured=measured,
         spending=spending,

@@ -11,6 +11,8 @@ from synth.planning.spending import Rounds, Setting
 
 RELAXED_ROUNDS = 5
 """Default number of rounds; each round anneals its soft thresholds from the beginning."""
+ROW_COPIES = 5
+"""Number of rows of declared values that are drawn for each relaxed row."""
 
 
 def choose_measured(spec: RapPlusPlus, setting: Setting) -> Sequence[Block]:

@@ -66,7 +66,14 @@ def cells_above(shape: ReferenceTable, share: float) -> float:
 @lru_cache(maxsize=50_000)
 def largest_cell(shape: ReferenceTable) -> float:
     """The share that the largest cell exceeds with probability one half."""
-    return _exceeded_by_one(lambda share: cells_above(shape, share))
+    return largest_of_all([shape])
+
+
+def largest_of_all(shapes: Sequence[ReferenceTable], times: float = 1.0) -> float:
+    """The same of the largest cell of several tables, each of which stands for some alike."""
+    return _exceeded_by_one(
+        lambda share: times * sum(cells_above(shape, share) for shape in shapes)
+    )
 
 
 def likely_largest(tables: Sequence["NoisyTable"]) -> float:

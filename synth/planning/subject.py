@@ -1,5 +1,6 @@
 """The subject of a release: a table of rows, one of two linked tables, or both."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,6 +9,7 @@ from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
 from scrim.spec.two_level import LevelTable, TwoLevelSchema, protection_of_table
+from synth.planning.binning import with_bins
 
 StoredTable = Literal["rows", "linked"] | LevelTable
 """The tables of a dataset, as they are stored."""
@@ -19,20 +21,28 @@ class Subject:
 
     table: StoredTable
     schema: Schema
-    """Schema of these rows; a LinkedSchema if two tables are linked."""
+    """Schema of these rows; a LinkedSchema if two tables are linked. Numbers that are read as cells, and
+    declare no bins, have adaptive ones."""
     protection: Protection
 
 
 def subject_of(
-    release: AskedRelease, schema: Schema | TwoLevelSchema, protection: Protection
+    release: AskedRelease,
+    schema: Schema | TwoLevelSchema,
+    protection: Protection,
+    *,
+    columns: Collection[str] | None = None,
 ) -> Subject:
-    """Return the part of a dataset that a release reads."""
+    """Return the part of a dataset that a release reads.
+
+    `columns` are the released columns, if they were already decided.
+    """
     if isinstance(schema, Schema):
         if release.table is not None:
             raise SpecError(
                 "`table` chooses one of two tables, but the dataset has only one; leave it out"
             )
-        return Subject("rows", schema, protection)
+        return Subject("rows", with_bins(release, schema, columns), protection)
     if release.table is None:
         return Subject("linked", schema.linked, protection)
     if release.table == "groups" and protection.unit == "person":
@@ -45,4 +55,8 @@ def subject_of(
         raise SpecError(
             f"the table of {release.table} has no columns to release; use the other table"
         )
-    return Subject(release.table, alone, protection_of_table(protection, schema, release.table))
+    return Subject(
+        release.table,
+        with_bins(release, alone, columns),
+        protection_of_table(protection, schema, release.table),
+    )

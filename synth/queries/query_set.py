@@ -22,10 +22,12 @@ from scrim.spec.workload import (
     WorkloadItem,
     expand,
 )
+from scrim.spec.workload.grid import GridBlock
 from synth.domain import Domain
 from synth.queries.binary_tree import TreeQueries
 from synth.queries.block import Counts, QueryBlock, Single
 from synth.queries.conjunction import ConjunctionQueries
+from synth.queries.grid import GridQueries
 from synth.queries.halfspace import HalfspaceQueries
 from synth.queries.hierarchical import GroupSizeQueries, HierarchicalQueries
 from synth.queries.marginal import Marginal
@@ -178,6 +180,7 @@ COMPILERS: dict[type[Block], Callable[[Any, Schema], QueryBlock]] = {
     TreeBlock: TreeQueries.of,
     ConjunctionBlock: ConjunctionQueries.of,
     HalfspaceBlock: HalfspaceQueries.of,
+    GridBlock: GridQueries.of,
     HierarchicalBlock: HierarchicalQueries.of,
     GroupSizesBlock: GroupSizeQueries.of,
 }

@@ -22,8 +22,14 @@ def draw_rows(
     """
     if isinstance(schema, LinkedSchema):
         return draw_groups(schema, codes, sizes=codes[SIZE] + 1, rng=rng)
-    everything = {
+    return draw_values(schema, all_codes(schema, codes, rows=rows, rng=rng), rng)
+
+
+def all_codes(
+    schema: Schema, codes: Mapping[str, Array], *, rows: int, rng: np.random.Generator
+) -> dict[str, Array]:
+    """The codes of all columns; those without codes are drawn uniformly."""
+    return {
         name: codes[name] if name in codes else rng.integers(size, size=rows)
         for name, size in schema.sizes.items()
     }
-    return draw_values(schema, everything, rng)

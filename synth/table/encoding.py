@@ -5,7 +5,7 @@ Cells outside the declaration are mapped into it; they are never dropped, counte
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -20,6 +20,7 @@ from scrim.spec.columns import (
     IdentifierColumn,
     IntegerColumn,
     LabelledColumn,
+    NumberColumn,
     OrdinalColumn,
 )
 from scrim.spec.schema import Attribute, Column, Schema, is_discrete
@@ -74,10 +75,31 @@ def attribute_codec(column: Attribute) -> AttributeCodec:
     return IntegerCodec(column) if isinstance(column, IntegerColumn) else RealCodec(column)
 
 
+def arrow_fields(codec: AttributeCodec) -> Iterator[tuple[str, Any]]:
+    """The columns of a Parquet file: the values, and the kinds of missing values if there are several."""
+    yield codec.column.name, codec.arrow_type
+    if len(codec.column.kinds) > 1:
+        yield codec.column.name_of_kinds, pa.dictionary(pa.int32(), pa.string())
+
+
+def arrow_arrays(codec: AttributeCodec, stored: Array) -> Iterator[Any]:
+    """The content of these columns."""
+    yield codec.decode(stored)
+    if len(codec.column.kinds) > 1:
+        kinds = codec.kinds(stored).astype(np.int32)
+        yield pa.DictionaryArray.from_arrays(
+            pa.array(kinds - 1, mask=kinds == 0), pa.array(codec.column.kinds, pa.string())
+        )
+
+
 def require_bins(column: Attribute) -> None:
     """Refuse a column of numbers that has no discrete codes."""
     if not is_discrete(column):
         raise TableError(f"column {column.name!r} has no bins; declare a width, count or edges")
+    if isinstance(column, NumberColumn) and column.line.awaits_edges:
+        raise TableError(
+            f"the adaptive bins of column {column.name!r} have no edges yet; place them"
+        )
 
 
 def locate_columns(schema: Schema, found: Sequence[str]) -> list[int]:

@@ -99,11 +99,13 @@ def draw_groups(
         mine = rng.integers(column.size, size=drawn) if mine is None else mine
         values = draw_column(column, mine, rng)
         rows[column.name] = values[numbers] if is_shared else values
-    return rows if schema.order is None else _sorted_within_groups(rows, numbers, schema)
+    return sorted_within_groups(rows, numbers, schema)
 
 
-def _sorted_within_groups(rows: Chunk, numbers: Positions, schema: LinkedSchema) -> Chunk:
-    assert schema.order is not None
+def sorted_within_groups(rows: Chunk, numbers: Positions, schema: LinkedSchema) -> Chunk:
+    """Sort the individuals of each group by the column that the schema names, if it names one."""
+    if schema.order is None:
+        return rows
     order = np.lexsort((rows[schema.order], numbers))
     own = set(schema.individual_attributes)
     return {name: values[order] if name in own else values for name, values in rows.items()}

@@ -9,15 +9,20 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scrim.spec.schema import Schema
 from synth.table.bytestream import MAX_UNPACKED_BYTES, opened, refuse_unpacked
 from synth.table.cells import longest_text
-from synth.table.chunk import Array, Chunk, TableError
-from synth.table.encoding import AttributeCodec, attribute_codec, codec_of, locate_columns
+from synth.table.chunk import Chunk, TableError
+from synth.table.encoding import (
+    arrow_arrays,
+    arrow_fields,
+    attribute_codec,
+    codec_of,
+    locate_columns,
+)
 from synth.table.parquet_pages import DAMAGED_PARQUET, ParquetPage, pages_of
 
 Source = str | PathLike[str] | BinaryIO
@@ -282,26 +287,11 @@ def write_parquet(destination: Source, schema: Schema, chunks: Iterable[Chunk]) 
     Several kinds of missing values are told apart by a column beside theirs, with the name of the kind.
     """
     codecs = [attribute_codec(column) for column in schema.attributes]
-    fields = [field for codec in codecs for field in _fields_of(codec)]
+    fields = [field for codec in codecs for field in arrow_fields(codec)]
     metadata = {PARQUET_SCHEMA_KEY: schema.model_dump_json().encode()}
     layout = pa.schema(fields, metadata=metadata)
     target = Path(destination) if isinstance(destination, str | PathLike) else destination
     with pq.ParquetWriter(target, layout) as writer:
         for chunk in chunks:
-            arrays = [a for codec in codecs for a in _arrays_of(codec, chunk[codec.column.name])]
+            arrays = [a for codec in codecs for a in arrow_arrays(codec, chunk[codec.column.name])]
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=layout))
-
-
-def _fields_of(codec: AttributeCodec) -> Iterator[tuple[str, Any]]:
-    yield codec.column.name, codec.arrow_type
-    if len(codec.column.kinds) > 1:
-        yield codec.column.name_of_kinds, pa.dictionary(pa.int32(), pa.string())
-
-
-def _arrays_of(codec: AttributeCodec, stored: Array) -> Iterator[Any]:
-    yield codec.decode(stored)
-    if len(codec.column.kinds) > 1:
-        kinds = codec.kinds(stored).astype(np.int32)
-        yield pa.DictionaryArray.from_arrays(
-            pa.array(kinds - 1, mask=kinds == 0), pa.array(codec.column.kinds, pa.string())
-        )

@@ -14,6 +14,7 @@ from synth.missing import kinds_in, number_of_kind, numbers_of_kinds
 from synth.table.cells import numbers_and_kinds
 from synth.table.chunk import Array, smallest_unsigned
 from synth.table.grid import round_within
+from synth.table.pieces import Pieces, pieces_of
 from synth.table.steps import with_spellings
 
 Codes = npt.NDArray[np.integer[Any]]
@@ -103,14 +104,19 @@ class RealCodec:
         return found
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Draw numbers uniformly from their bins, and round them without leaving their bins."""
+        """Draw numbers from their bins, by the shape of these, and round them without leaving their bins."""
+        starts, cells = pieces_of(self._pieces, self._edges[:-1], codes, rng)
         # Half-open bins end just below their upper edge; a kind of missing values is a bin of one number.
-        ends = np.append(np.nextafter(self._edges[1:-1], -np.inf), self._edges[-1])
+        ends = np.append(np.nextafter(starts[1:], -np.inf), self._edges[-1])
         kinds = numbers_of_kinds(len(self.column.kinds))
-        low = np.append(self._edges[:-1], kinds)[codes]
-        high = np.append(ends, kinds)[codes]
+        low = np.append(starts, kinds)[cells]
+        high = np.append(ends, kinds)[cells]
         values = np.minimum(low + (high - low) * rng.random(len(codes)), high) + 0.0
         return values if self.decimals is None else self._rounded(values, low, high)
+
+    @cached_property
+    def _pieces(self) -> Pieces | None:
+        return Pieces.of(self.column)
 
     @cached_property
     def _edges(self) -> npt.NDArray[np.float64]:

@@ -23,6 +23,7 @@ from synth.table.cells import numbers_and_kinds, plain, texts_of
 from synth.table.chunk import Array, smallest_unsigned
 from synth.table.matching import Matching
 from synth.table.moments import is_temporal, moments_of, periods_in
+from synth.table.pieces import Pieces, pieces_of
 
 Codes = npt.NDArray[np.integer[Any]]
 StepColumn = TypeVar("StepColumn", bound=NumberColumn)
@@ -121,13 +122,18 @@ class StepCodec(ABC, Generic[StepColumn]):
         return np.array([int(edge) - self._line.lower for edge in edges[:-1]], np.int64)
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Draw whole numbers uniformly from their bins; the last bin is closed."""
+        """Draw whole numbers from their bins, by the shape of these; the last bin is closed."""
+        starts, cells = pieces_of(self._pieces, self._starts, codes, rng, lower=self._line.lower)
         # A code apart is drawn from a bin that contains nothing else.
         apart = self._range + 1 + np.arange(len(self.column.apart))
-        first = np.concatenate([self._starts, apart])
-        last = np.concatenate([self._starts[1:] - 1, [self._range], apart])
-        drawn = rng.integers(first[codes], last[codes], endpoint=True)
+        first = np.concatenate([starts, apart])
+        last = np.concatenate([starts[1:] - 1, [self._range], apart])
+        drawn = rng.integers(first[cells], last[cells], endpoint=True)
         return np.asarray(drawn, self.dtype)
+
+    @cached_property
+    def _pieces(self) -> Pieces | None:
+        return Pieces.of(self._line)
 
 
 class IntegerCodec(StepCodec[IntegerColumn]):

@@ -53,6 +53,14 @@ class Table:
         """The same rows with only the columns of `schema`, which are some of this table's."""
         return Table(schema, _ProjectedChunks(self, [column.name for column in schema.columns]))
 
+    def use_bins(self, schema: Schema) -> None:
+        """Read the rows by the bins of `schema`, which declares the same columns. How numbers are stored does
+        not depend on their bins."""
+        if schema.names != self._schema.names:
+            raise TableError("only the bins of a table's columns may change")
+        self._schema = schema
+        self._codecs = {column.name: attribute_codec(column) for column in schema.attributes}
+
     def codes(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
         """Yield, for each chunk, the discrete codes of the named attributes; numbers as their bins."""
         return (codes for codes, _ in self.read(codes=names, numbers=()))
@@ -142,8 +150,8 @@ def _check_chunk(chunk: Chunk, dtypes: dict[str, np.dtype[Any]]) -> None:
 
 def _layout(dtypes: dict[str, np.dtype[Any]], schema: Schema) -> Any:
     """The Arrow schema of a saved table, with the parts of the declaration that define its codes."""
-    # Bins and decimals may be redeclared without encoding the rows again.
-    free = {"columns": {"__all__": {"bins", "decimals"}}}
+    # Bins, decimals and rules may be redeclared without encoding the rows again.
+    free: Any = {"columns": {"__all__": {"bins", "decimals"}}, "rules": True}
     encoding = schema.model_dump_json(exclude=free)
     fields = [(name, arrow_type(dtype)) for name, dtype in dtypes.items()]
     return pa.schema(fields, metadata={_ENCODING_KEY: encoding.encode()})

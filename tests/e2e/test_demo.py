@@ -276,7 +276,7 @@ def release_every_type(up: Up, folder: Path) -> None:
         dataset = curator.datasets.upload(
             folder / "typed.csv", schema=schema, population=population, name=TYPED
         )
-        workload = [
+        workload: list[dict[str, Any]] = [
             {"type": "marginals", "k": 1},
             {"type": "ranges", "queries": [{"born": ["1970-01-01", "2000-01-01"], "pain": "mild"}]},
         ]
@@ -293,7 +293,7 @@ def release_every_type(up: Up, folder: Path) -> None:
         frame, other = release.to_pandas(), release.to_polars()
         answers = curator.releases.answers(release.id, workload)
     assert frame["born"].dtype == "datetime64[us]" and frame["smoker"].dtype == "boolean"
-    assert (other.schema["born"], other.schema["admitted"]) == (pl.Date, pl.Datetime("us"))
+    assert other.schema["born"] == pl.Date() and other.schema["admitted"] == pl.Datetime("us")
     assert set(other["pain.missing"].drop_nulls()) <= {"missing", "refused", "unknown"}
     table = read_csv(folder / "synthetic.csv", schema)
     assert sum(len(chunk["born"]) for chunk in table) == 500

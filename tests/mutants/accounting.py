@@ -127,6 +127,13 @@ MUTANTS = (
         (UNPLANNED,),
     ),
     Mutant(
+        "exact curve: the grids of adaptive bins are forgotten",
+        "synth/planning/accounting.py",
+        "measured += [(block, planned.binning.each) for block in planned.binning.blocks]",
+        "measured += []",
+        ("tests/synth/test_binning.py::test_grids_are_part_of_the_exact_curve",),
+    ),
+    Mutant(
         "exact curve: a release is not held to its plan",
         "synth/run.py",
         "planned=funded.scales,",

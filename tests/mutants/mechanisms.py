@@ -6,6 +6,7 @@ MECHANISMS = "tests/synth/test_mechanism_contract.py"
 VAULT = "tests/synth/privacy/test_vault.py"
 REPLAY = "tests/synth/privacy/test_replay.py"
 EMPTY = f"{REPLAY}::test_nor_does_it_show_that_a_table_is_empty"
+BINNING = "tests/synth/test_binning.py"
 PLAN = "tests/synth/planning/test_plan.py"
 GAMES = "tests/synth/mechanisms/test_games.py"
 
@@ -29,8 +30,8 @@ MUTANTS = (
     Mutant(
         "the number of synthetic rows taken from the data",
         "synth/run.py",
-        "rows = model.sample(release.synthetic_rows, seed)",
-        "rows = model.sample(sum(len(next(iter(c.values()))) for c in table.chunks()), seed)",
+        "drawn = model.sample(release.synthetic_rows, seed)",
+        "drawn = model.sample(sum(len(next(iter(c.values()))) for c in table.chunks()), seed)",
         (f"{REPLAY}::test_the_same_draws_give_the_same_release[mwem-row-add_remove]",),
     ),
     Mutant(
@@ -73,8 +74,8 @@ MUTANTS = (
     Mutant(
         "screening is not set aside from the budget",
         "synth/planning/plan.py",
-        "mechanism = units - row_count - screen - certify",
-        "mechanism = units - row_count - certify",
+        "mechanism = units - row_count - bins - screen - certify",
+        "mechanism = units - row_count - bins - certify",
         ("tests/synth/test_screen.py::test_a_share_that_buys_nothing_is_refused",),
     ),
     Mutant(
@@ -133,6 +134,27 @@ MUTANTS = (
         (
             f"{MECHANISMS}::test_spends_at_most_its_budget_and_nearly_all_of_it[h_mwem-household-add_remove]",
         ),
+    ),
+    Mutant(
+        "nothing is set aside for the edges of bins",
+        "synth/planning/plan.py",
+        "units - row_count - bins - screen - certify",
+        "units - row_count - screen - certify",
+        (f"{BINNING}::test_edges_are_paid_for",),
+    ),
+    Mutant(
+        "edges of bins are placed from counts outside the budget",
+        "synth/binning.py",
+        "door.measure(grid, budget=planned.binning.each)",
+        "door.measure(grid, budget=10**9 * planned.binning.each)",
+        (f"{BINNING}::test_edges_are_paid_for",),
+    ),
+    Mutant(
+        "the number of bins follows from the data",
+        "synth/binning.py",
+        "    while len(starts) < number:\n",
+        "    while len(starts) < min(number, int((masses > 0).sum())):\n",
+        (f"{BINNING}::test_the_number_of_codes_does_not_depend_on_the_data",),
     ),
     Mutant(
         "a certificate tells how many chunks there are",

@@ -12,7 +12,19 @@ PART = (
 )
 MIXED = f"{MIXTURE}::test_no_neighbour_moves_it_by_more_than_its_price_covers"
 
+GRID = (
+    "tests/synth/privacy/test_grid_sensitivity.py"
+    "::test_no_neighbour_moves_a_grid_by_more_than_its_price_covers"
+)
+
 MUTANTS = (
+    Mutant(
+        "the levels of a grid are priced as one",
+        "scrim/spec/workload/grid.py",
+        ".stacked(levels)",
+        ".stacked(1)",
+        (f"{GRID}[100-row-add_remove]",),
+    ),
     Mutant(
         "the number of rows a unit may own is ignored",
         "scrim/spec/population.py",

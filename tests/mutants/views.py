@@ -8,9 +8,9 @@ FINAL_EVENT = (f"{ANALYSTS}::test_analysts_get_the_final_event_alone",)
 MUTANTS = (
     Mutant(
         "a certificate promises what was spent, not what was reserved",
-        "synth/run.py",
-        "            funded=funded,\n",
-        "            funded=FundedPlan(vault.spent, planned, None),\n",
+        "synth/certificate.py",
+        '"rho_reserved": rho_of_units(funded.units),',
+        '"rho_reserved": rho_of_units(spent),',
         ("tests/synth/test_run.py::test_the_certificate_says_what_was_done",),
     ),
     Mutant(

@@ -8,12 +8,22 @@ import pytest
 from pydantic import ValidationError
 
 from scrim.spec.budget import UNITS_PER_RHO
+from scrim.spec.columns import Bins, CategoricalColumn, IntegerColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.mechanism import MECHANISMS
 from scrim.spec.preview import AccuracyTarget
 from scrim.spec.release import AskedRelease
 from scrim.spec.schema import Schema
-from scrim.spec.workload import Block, Marginals, TreeBlock, expand
+from scrim.spec.two_level import TwoLevelSchema
+from scrim.spec.workload import (
+    Block,
+    Hierarchical,
+    Marginals,
+    TreeBlock,
+    expand,
+    hierarchical,
+    ranges,
+)
 from scrim.spec.workload.blocks import MAX_COMBINATIONS
 from service.data.ledger.records import LedgerAccount
 from service.releases.preview_schemas import PreviewView
@@ -46,9 +56,18 @@ def numbers(count: int, *, bins: int = 32) -> Schema:
     )
 
 
-def ask(schema: Schema, *items: dict[str, Any], mechanism: str = "auto") -> None:
+def ask(
+    schema: Schema,
+    *items: dict[str, Any],
+    mechanism: str | dict[str, Any] = "auto",
+    budget: dict[str, float] | None = None,
+) -> None:
     """What a preview computes."""
-    body = {"workload": list(items), "mechanism": {"name": mechanism}, "budget": {"rho": 1.0}}
+    body = {
+        "workload": list(items),
+        "mechanism": {"name": mechanism} if isinstance(mechanism, str) else mechanism,
+        "budget": budget or {"rho": 1.0},
+    }
     resolved = resolve(AskedRelease.model_validate(body), schema, ADD_REMOVE, 1e-9)
     subject = Subject("rows", schema, ADD_REMOVE)
     found, budgets = forecast(resolved, subject), Budgets(resolved, subject, 1e-9)
@@ -99,6 +118,35 @@ def test_workloads_are_bounded(items: list[dict[str, Any]], message: str) -> Non
         ask(HUNDRED, *items)
 
 
+def test_marginals_that_are_left_out_count_as_listed() -> None:
+    schema = coded_schema({f"c{i}": 100 for i in range(20)})
+    one = {"type": "marginals", "attributes": [["c0"]]}
+    with pytest.raises(SpecError, match="more than 20,000 marginals"):
+        ask(schema, one, marginals(5, count=15_000, seed=1), marginals(5, count=15_000, seed=2))
+
+
+def test_sets_of_columns_of_groups_are_counted_and_not_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def listed(*_: Any) -> list[Any]:
+        raise AssertionError("the sets were listed")
+
+    monkeypatch.setattr(hierarchical, "choose_combinations", listed)
+    monkeypatch.setattr(hierarchical, "combinations", listed)
+    columns = [{"name": f"c{i}", "type": "categorical", "values": ["a"]} for i in range(40)]
+    linked = TwoLevelSchema.model_validate(
+        {
+            "groups": {"key": "hid", "columns": columns[:20]},
+            "individuals": {"group_key": "hid", "columns": columns[20:]},
+            "max_group_size": 2,
+        }
+    ).linked
+    item = {"type": "hierarchical", "k": 8}
+    for fields in ({}, {"count": 2000, "seed": 1}):
+        with pytest.raises(SpecError, match="more than 20,000 marginals"):
+            expand([Hierarchical.model_validate({**item, **fields})], linked)
+
+
 def test_levels_of_trees_are_counted_and_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     def listed(block: TreeBlock, schema: Schema) -> list[Any]:
         raise AssertionError("the tables were listed")
@@ -133,6 +181,63 @@ def test_each_item_is_expanded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Marginals, "expand", counted)
     ask(HUNDRED, marginals(1), marginals(2))
     assert expanded == [1, 2]
+
+
+def test_items_are_expanded_once_however_many_budgets_are_planned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expanded: list[int | None] = []
+    expand_item = Marginals.expand
+
+    def counted(item: Marginals, schema: Schema) -> list[Block]:
+        expanded.append(item.k)
+        return expand_item(item, schema)
+
+    monkeypatch.setattr(Marginals, "expand", counted)
+    mechanism = {"name": "relaxed_projection", "measure": [marginals(2)]}
+    ask(numbers(5, bins=4), marginals(1), mechanism=mechanism, budget={"epsilon": 1.0})
+    # The last one is that of the other budgets.
+    assert expanded == [1, 2, 2]
+
+
+def test_blocks_of_repeated_items_count_for_each_item() -> None:
+    schema, subject = numbers(10, bins=4), Subject("rows", numbers(10, bins=4), ADD_REMOVE)
+    found = []
+    for times in (1, 50):
+        body = {
+            "workload": [marginals(2)] * times,
+            "mechanism": {"name": "relaxed_projection"},
+            "budget": {"rho": 1.0},
+        }
+        resolved = resolve(AskedRelease.model_validate(body), schema, ADD_REMOVE, 1e-9)
+        found.append(Budgets(resolved, subject, 1e-9).most)
+    once, often = found
+    assert often < once / 10
+
+
+def test_each_interval_is_compared_with_the_bins_of_its_own_column(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[int] = []
+    consist = ranges._consist_of_bins
+
+    def counted(column: Any, intervals: Any) -> bool:
+        compared.append(len(intervals))
+        return consist(column, intervals)
+
+    monkeypatch.setattr(ranges, "_consist_of_bins", counted)
+    queries = [{f"x{i}": [0, 128]} for i in range(20) for _ in range(3)]
+    ask(numbers(20), {"type": "ranges", "queries": queries}, mechanism="relaxed_projection")
+    assert compared == [3] * 20
+
+
+def test_a_columns_codes_and_edges_are_listed_once() -> None:
+    column = CategoricalColumn(name="c", type="categorical", values=["a", "b"])
+    assert column.code_of is column.code_of
+    number = numbers(1).columns[0]
+    assert isinstance(number, IntegerColumn)
+    assert number.edges is number.edges
+    assert number.model_copy(update={"bins": Bins(count=2)}).edges == (0, 2048, 4095)
 
 
 def test_marginals_that_are_not_measured_are_counted_and_not_built() -> None:
@@ -189,7 +294,8 @@ def test_times_of_extreme_previews() -> None:
             for name in names:
                 start = time.process_time()
                 try:
-                    ask(declared, *items, mechanism=name)
+                    # An epsilon may need several plans, and the exact curve of each.
+                    ask(declared, *items, mechanism=name, budget={"epsilon": 1.0})
                     outcome = "planned"
                 except SpecError:
                     outcome = "refused"

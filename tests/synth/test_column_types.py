@@ -1,22 +1,26 @@
 """Every type of column, and several kinds of missing values, in every mechanism and every query class."""
 
+import io
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 
 from scrim.spec.columns import LabelledColumn
+from scrim.spec.population import Protection
 from scrim.spec.schema import Schema
+from scrim.spec.two_level import LevelTable, TwoLevelSchema
 from synth.genetic.evaluation import evaluate
-from synth.genetic.measured_features import parts_of
+from synth.genetic.measured_features import measured_features_of
 from synth.missing import kinds_in
 from synth.models.relaxed import RelaxedRows
 from synth.queries import QuerySet, compile_workload
 from synth.run import run
-from synth.table import Table, draw_values
+from synth.table import Table, draw_values, read_csv, write_csv
 from synth.table.encoding import attribute_codec
+from synth.table.linking import link, unlink
 from tests.scrim.column_types import DECLARED, SCHEMA
 from tests.support import ADD_REMOVE, release
 from tests.synth.mechanism_settings import CONTRACT
@@ -108,9 +112,9 @@ def test_every_form_of_rows_has_the_counts_of_the_table() -> None:
     counts = compiled.count(counted)
     [(_, numbers)] = counted.read(codes=(), numbers=SCHEMA.names)
     values = np.stack([numbers[name].astype(np.float64) for name in SCHEMA.names], axis=1)
-    parts = parts_of(compiled, counts / ROWS, np.full(compiled.size, 0.1), SCHEMA)
-    evaluation = evaluate(values, parts, SCHEMA)
-    np.testing.assert_array_equal(evaluation.tally.counts / ROWS, parts.values)
+    features = measured_features_of(compiled, counts / ROWS, np.full(compiled.size, 0.1), SCHEMA)
+    evaluation = evaluate(values, features, SCHEMA)
+    np.testing.assert_array_equal(evaluation.query_counts.counts / ROWS, features.values)
     soft = QuerySet(
         [block for block in compiled.blocks if block.is_whole or "half" not in block.name]
     )
@@ -159,3 +163,70 @@ def test_answers_of_rows_are_those_of_their_values() -> None:
         b == "?" and c == "-9" for b, c in zip(cells["born"], cells["cost"], strict=True)
     )
     assert counts["admitted is missing"] == cells["admitted"].count("")
+
+
+class TestGroups:
+    """Two tables with columns of all families."""
+
+    SCHEMA = TwoLevelSchema.model_validate(
+        {
+            "groups": {
+                "key": "hid",
+                "columns": [
+                    {"name": "built", "type": "date", "lower": "1900", "upper": "2019"}
+                    | {"resolution": "year", "bins": {"width": 60}, "missing": {"NA": "unknown"}},
+                    {"name": "owned", "type": "boolean", "true": ["yes"], "false": ["no"]},
+                ],
+            },
+            "individuals": {
+                "group_key": "hid",
+                "columns": [column for column in DECLARED if column["name"] == "pain"],
+                "order": "pain",
+            },
+            "max_group_size": 2,
+        }
+    )
+    GROUPS = "hid,built,owned\na,1950,yes\nb,NA,no\nc,2020-05-01,\n"
+    PEOPLE = "hid,pain\na,none\na,mild\nb,NA\nc,awful\nd,severe\n"
+
+    def linked(self) -> Table:
+        tables = {"groups": self.GROUPS, "individuals": self.PEOPLE}
+        groups, people = (
+            next(iter(read_csv(io.BytesIO(text.encode()), self.SCHEMA.table(name))))
+            for name, text in ((cast(LevelTable, name), text) for name, text in tables.items())
+        )
+        return Table(self.SCHEMA.linked, [link(groups, people, self.SCHEMA)])
+
+    def test_groups_of_all_types_are_released(self) -> None:
+        workload = [{"type": "hierarchical", "k": 2}, {"type": "group_sizes"}]
+        spec = release(SPECS["h_mwem"], workload=workload)
+        unit = Protection(unit="household", max_household_size=2)
+        done = run(spec, self.linked(), protection=unit, delta=DELTA)
+        assert done.rows is not None and done.answers is not None
+        tables = unlink(done.rows, self.SCHEMA.linked)
+        files = {}
+        for name, (schema, chunk) in tables.items():
+            file = io.BytesIO()
+            write_csv(file, schema, [chunk])
+            files[name] = file.getvalue().decode().splitlines()
+        assert files["groups"][0] == "hid,built,owned" and files["individuals"][0] == "hid,pain"
+        built = {line.split(",")[1] for line in files["groups"][1:]}
+        assert built <= {"", "NA", *(f"{year}-01-01" for year in range(1900, 2020))}
+        pain = {line.split(",")[1] for line in files["individuals"][1:]}
+        assert pain <= {"none", "mild", "severe", "other", "", "NA", "?"}
+
+    def test_persons_without_a_group_have_missing_columns(self) -> None:
+        [rows] = list(self.linked().chunks())
+        schema = self.SCHEMA.linked
+        cells = {
+            name: attribute_codec(schema.attribute(name)).writer(str)(rows[name]).to_pylist()
+            for name in schema.names
+        }
+        found = sorted(zip(cells["pain"], cells["built"], cells["owned"], strict=True))
+        assert found == [
+            ("NA", "NA", "no"),
+            ("mild", "1950-01-01", "yes"),
+            ("none", "1950-01-01", "yes"),
+            ("other", "2019-01-01", ""),
+            ("severe", "", ""),
+        ]

@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.comparison.problem import Problem
 from benchmarks.data import DataSet
-from benchmarks.quality.coverage import coverage, measure
+from benchmarks.quality.coverage import Asked, coverage, measure
 from scrim.spec.workload import Marginals
-from synth.queries import compile_workload
 from synth.table import Table
 from tests.support import coded_schema
 
@@ -50,11 +48,12 @@ def test_intervals_cover_nine_tenths_of_the_true_counts(mechanism: str, epsilon:
     The largest width of 100 answers or more was 1.4 times the constant one.
     """
     data = dependent_table()
-    problem = Problem(data, [Marginals(type="marginals", k=2), Marginals(type="marginals", k=3)])
-    true = compile_workload(problem.workload, data.schema).count(data.table).astype(float)
+    workload = [Marginals(type="marginals", k=2), Marginals(type="marginals", k=3)]
+    asked = Asked(data.table, ROWS, workload)
+    true = asked.count()
     covered: dict[str, list[tuple[int, float]]] = {}
     for _ in range(RUNS):
-        for found in measure(problem, true, mechanism, epsilon=epsilon).coverages:
+        for found in measure(asked, true, mechanism, epsilon=epsilon).coverages:
             covered.setdefault(found.kind, []).append((found.queries, found.covered))
             assert found.queries < 100 or found.relative_width < 2.5
     for shares in covered.values():

@@ -23,6 +23,7 @@ from synth.journal import JournalMismatch, MemoryJournal, Operation
 from synth.privacy.accountant import BudgetExceeded
 from synth.privacy.vault import Vault
 from synth.queries import QuerySet, compile_workload
+from synth.rules.row_rules import RowRules
 from synth.run import FinishedRelease, JobProgress, run
 from synth.table import Chunk, Table
 from synth.table.linking import starts_of_groups
@@ -44,6 +45,8 @@ from tests.synth.linked import (
     two_level_schema,
 )
 from tests.synth.mechanism_settings import CONTRACT, settings_near_the_truth
+from tests.worker.report.support import about
+from worker.report import render
 
 pytestmark = pytest.mark.random
 
@@ -199,6 +202,23 @@ def test_valid_output_on_odd_domains(
 def test_tiny_budgets_still_give_valid_output(mechanism: dict[str, Any], rho: float) -> None:
     spec, table = ask(mechanism, budget={"rho": rho}), private_table(mechanism)
     check_valid(carry_out(spec, table), spec, table.schema)
+
+
+def test_rows_follow_rules_however_the_model_was_fitted(finished: Finished) -> None:
+    """Rules that the fit did not know: drawing alone keeps rows within them."""
+    if finished.spec.synthetic_rows is None:
+        return
+    declared = finished.table.schema
+    rules = [
+        {"when": {"a": {"max": 0}}, "then": {"c": {"min": 1}}},
+        {"never": {"b": {"min": 2}, "c": {"min": 3}}},
+        {"compare": ["a", "<=", "b"]},
+    ]
+    ruled = type(declared).model_validate(declared.model_dump() | {"rules": rules}, strict=False)
+    model = replace(finished.release.model, schema=ruled)
+    drawn = model.sample(400, seed=1)
+    assert number_of(drawn, ruled) == 400
+    assert not RowRules(ruled).broken(drawn).any()
 
 
 def test_huge_budget_approaches_the_truth(mechanism: dict[str, Any]) -> None:
@@ -564,3 +584,11 @@ def test_progress_ends_complete_and_within_budget(finished: Finished) -> None:
     assert seen[-1].done == seen[-1].total
     assert [p.done for p in seen] == sorted(p.done for p in seen)
     assert seen[-1].spent <= finished.spec.budget.units(DELTA)
+
+
+def test_its_report_can_be_written(mechanism: dict[str, Any], finished: Finished) -> None:
+    """The report asks the model about all that was measured, which the workload need not contain."""
+    protection = protection_for(mechanism, ADD_REMOVE)
+    page = render(finished.release, about(finished.spec, protection)).decode()
+    assert page.rstrip().endswith("</html>")
+    assert ("What the rows can be used for" in page) == (finished.release.rows is not None)

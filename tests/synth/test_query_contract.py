@@ -24,6 +24,7 @@ from scrim.spec.workload import (
     Ranges,
     expand,
 )
+from scrim.spec.workload.grid import GridBlock
 from scrim.spec.workload.hierarchical import GroupSizesBlock, HierarchicalBlock
 from synth.models.graphical import GraphicalModel
 from synth.models.histogram import Histogram
@@ -365,7 +366,7 @@ def test_some_queries_of_a_block_are_answered_as_in_the_block(queries: QuerySet)
 def test_every_query_class_is_compared_with_its_contract() -> None:
     """In the next test, or for linked rows and for parts in tests of their own in tests/synth/queries."""
     compared = {type(block) for blocks in BLOCKS.values() for block in blocks}
-    assert compared | {HierarchicalBlock, GroupSizesBlock, PartBlock} == COMPILERS.keys()
+    assert compared | {HierarchicalBlock, GroupSizesBlock, PartBlock, GridBlock} == COMPILERS.keys()
 
 
 @pytest.mark.parametrize("name", COMPILED)

@@ -238,6 +238,23 @@ class TestOneTableAlone:
         assert stack.release(release)["state"] == "succeeded"
 
 
+@pytest.mark.random
+def test_noisy_answers_about_both_tables_have_standard_errors_and_a_report(
+    stack: Stack, two_level: UUID
+) -> None:
+    release = stack.submit(
+        two_level, workload=H_GEM["workload"], mechanism={"name": "gaussian"}, outputs={}
+    )
+    run_release(stack.context, release)
+    shown = stack.release(release)
+    assert shown["state"] == "succeeded", shown["error"]
+    answers = rows_of(stack.artifact(release, "answers.csv"))
+    assert {row["basis"] for row in answers} == {"measured"}
+    for name in ("standard_error", "count_standard_error"):
+        assert all(float(row[name]) > 0 for row in answers)
+    assert b"Median" in stack.artifact(release, "report.html")
+
+
 def rows_of(content: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(content.decode().splitlines()))
 

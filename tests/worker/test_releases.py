@@ -53,6 +53,21 @@ def test_success(stack: Stack, population: UUID, dataset: UUID) -> None:
     assert stack.reservation(release) == before
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_declared_number_of_rows_that_is_far_off_is_told_once_it_is_paid_for(
+    stack: Stack, dataset: UUID, dry_run: bool
+) -> None:
+    """There are 200 rows, counted with a noise of 23 rows: 50,000 is far off for any noise."""
+    release = stack.submit(dataset, dry_run=dry_run)
+    before = stack.release(release)["warnings"]
+    assert not any("expected_rows" in each["detail"] for each in before)
+    run_release(stack.context, release)
+    found = stack.release(release)["warnings"]
+    assert found[: len(before)] == before
+    added = [each["type"] for each in found[len(before) :]]
+    assert added == ([] if dry_run else ["/warnings/expected-rows-far-off"])
+
+
 def test_certificate(stack: Stack, population: UUID, dataset: UUID) -> None:
     started = datetime.now(UTC).date()
     release = stack.submit(dataset, outputs=CERTIFIED)

@@ -30,6 +30,8 @@ MAX_CATEGORIES = 10
 """Largest number of categories of a chart, with one bar for all others."""
 MAX_BINS = 24
 """Largest number of bins that a chart shows as declared."""
+MAX_PLACED_BINS = 40
+"""The same for bins that the data placed."""
 INTERVALS = 20
 """Number of intervals for a numeric column without bins, or with too many."""
 PAIR_ROWS = 100_000
@@ -200,6 +202,8 @@ def _intervals(column: Numeric) -> _Cells:
     texts = [_text_of(column, edge) for edge in edges]
     labels = [f"[{a}, {b})" for a, b in pairwise(texts)]
     labels[-1] = labels[-1][:-1] + "]"
+    if line is column and line.bins is not None and line.bins.shape and edges == line.edges:
+        labels = line.code_labels[: len(labels)]  # which name single values
     if isinstance(line, IntegerColumn) and len(labels) == line.upper - line.lower + 1:
         labels = texts[:-1]
     inner, missing = np.array(edges[1:-1]), len(labels)
@@ -228,7 +232,8 @@ def _written(number: float) -> str:
 
 
 def _edges(column: Number) -> tuple[Sequence[float], str]:
-    if column.bins is not None and column.size <= MAX_BINS + len(column.kinds):
+    most = MAX_PLACED_BINS if column.bins is not None and column.bins.shape else MAX_BINS
+    if column.bins is not None and column.size <= most + len(column.kinds):
         # The last bin of a given width may be narrower, and whole numbers divide unevenly.
         widths = [b - a for a, b in pairwise(column.edges[:-1])] or [1.0]
         is_uneven = max(widths) > 1.5 * min(widths)

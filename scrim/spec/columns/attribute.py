@@ -116,6 +116,12 @@ class LabelledColumn(AttributeColumn):
         """Number of codes: labels, then one for each kind of missing values."""
         return len(self.labels) + len(self.kinds)
 
+    @cached_property
+    def code_of(self) -> dict[str, int]:
+        """The code of every label, and of every kind of missing values if there are several."""
+        named = (*self.labels, *self.kinds) if len(self.kinds) > 1 else self.labels
+        return {text: code for code, text in enumerate(named)}
+
     @property
     def code_labels(self) -> list[str]:
         """A readable name of each code."""

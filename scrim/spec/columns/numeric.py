@@ -4,15 +4,15 @@ import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from scrim.spec.columns.attribute import NumberColumn
-from scrim.spec.columns.bins import Bins
 from scrim.spec.columns.declared import MAX_CODES
-from scrim.spec.columns.missing import as_number
+from scrim.spec.columns.grid import NumberLine
+from scrim.spec.columns.numbers import MAX_SPECIAL, NumericColumn, refuse_special
 
 LARGEST_INTEGER = 2**53
 """Largest magnitude of a declared bound: integers beyond it have no exact float."""
@@ -20,52 +20,6 @@ LARGEST_INTEGER = 2**53
 LARGEST_BESIDE_KINDS = 1e300
 """Largest magnitude of a real lower bound if there are several kinds of missing values. Numbers far below
 it stand for these kinds (synth/missing.py)."""
-
-
-class _NumericColumn(NumberColumn):
-    bins: Bins | None = None
-    """Bins, which mechanisms on discrete domains need; released values are drawn inside the bin."""
-    nullable: bool = True
-    """Whether a missing value is kept as missing; if not, it becomes `lower`."""
-
-    @property
-    def edges(self) -> tuple[float, ...]:
-        """Edges of the half-open bins, the last one closed at `upper`."""
-        raise NotImplementedError
-
-    def is_value(self, text: str) -> bool:
-        """Whether a cell with this text is a number between the bounds."""
-        number = as_number(text)
-        return number is not None and self._holds(number)
-
-    def _holds(self, number: float) -> bool:
-        raise NotImplementedError
-
-    @property
-    def size(self) -> int:
-        """Number of codes: bins, then one for each kind of missing values."""
-        return self._bin_count + len(self.kinds)
-
-    def write(self, number: float) -> str:
-        """The number itself."""
-        return f"{number:.15g}"
-
-    def read(self, value: Any) -> float:
-        """The number itself."""
-        if isinstance(value, str):
-            raise ValueError(f"column {self.name!r} holds numbers; give numbers")
-        return float(value)
-
-    @property
-    def _declared_bins(self) -> Bins:
-        if self.bins is None:
-            raise ValueError(f"column {self.name!r} has no bins")
-        return self.bins
-
-    @property
-    def _bin_count(self) -> int:
-        # Counted without listing the edges.
-        raise NotImplementedError
 
 
 def _checked_edges(edges: list[float], lower: float, upper: float) -> None:
@@ -78,7 +32,7 @@ def _refuse_many(bins: int) -> None:
         raise ValueError(f"the width makes more than {MAX_CODES:,} bins; use a larger one")
 
 
-class IntegerColumn(_NumericColumn):
+class IntegerColumn(NumericColumn):
     """A column of whole numbers between two declared bounds, both included."""
 
     type: Literal["integer"]
@@ -87,11 +41,23 @@ class IntegerColumn(_NumericColumn):
     """Smallest value; smaller ones are raised to it."""
     upper: Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]
     """Largest value; larger ones are lowered to it."""
+    special: Annotated[
+        list[Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]],
+        Field(max_length=MAX_SPECIAL, exclude_if=lambda special: not special),
+    ] = []
+    """Values with a meaning of their own, such as -1 for "never". Each gets a bin of its own."""
+
+    @cached_property
+    def number_line(self) -> NumberLine:
+        """Whole numbers."""
+        special = tuple(map(float, sorted(self.special)))
+        return NumberLine(float(self.lower), float(self.upper), 0, special)
 
     def refuse_faults(self) -> None:
         """Require consistent bounds and bins."""
         if self.lower > self.upper:
             raise ValueError('"lower" must not be larger than "upper"')
+        refuse_special(self.special, self.number_line)
         self.refuse_missing()
         bins = self.bins
         if bins is None:
@@ -101,13 +67,15 @@ class IntegerColumn(_NumericColumn):
             raise ValueError("the bin width of an integer column must be a whole number")
         if bins.count is not None and bins.count > whole:
             raise ValueError(f"{bins.count} bins do not fit into {whole} whole numbers")
-        _refuse_many(self._bin_count)
+        if bins.adaptive is None:
+            _refuse_many(self._declared_count)
         if bins.edges is not None:
             if self.lower < self.upper:
                 _checked_edges(bins.edges, self.lower, self.upper)
             else:
                 raise ValueError("a column with one value needs no edges; use a width of 1")
-            if any(edge != int(edge) for edge in bins.edges):
+            listed = [*bins.edges, *(bins.shape.edges if bins.shape else ())]
+            if any(edge != int(edge) for edge in listed):
                 raise ValueError("the edges of an integer column must be whole numbers")
 
     @property
@@ -118,12 +86,13 @@ class IntegerColumn(_NumericColumn):
     def _holds(self, number: float) -> bool:
         return self.lower <= number <= self.upper
 
-    @property
-    def edges(self) -> tuple[float, ...]:
+    def _declared_edges(self) -> tuple[float, ...]:
         """Integer edges; the last is `upper` itself, which belongs to the last bin."""
         bins = self._declared_bins
         if bins.edges is not None:
             return tuple(bins.edges)
+        if bins.adaptive is not None:
+            return self.grid.edges[-1]
         whole = self.upper - self.lower + 1
         starts: Iterable[int]
         if bins.width is not None:
@@ -134,7 +103,7 @@ class IntegerColumn(_NumericColumn):
         return (*(float(start) for start in starts), float(self.upper))
 
     @property
-    def _bin_count(self) -> int:
+    def _declared_count(self) -> int:
         bins = self._declared_bins
         if bins.edges is not None:
             return len(bins.edges) - 1
@@ -145,7 +114,7 @@ class IntegerColumn(_NumericColumn):
         return bins.count
 
 
-class RealColumn(_NumericColumn):
+class RealColumn(NumericColumn):
     """A column of real numbers between two declared bounds, both included."""
 
     type: Literal["real"]
@@ -156,6 +125,16 @@ class RealColumn(_NumericColumn):
     """Largest value; larger ones are lowered to it."""
     decimals: Annotated[int, Field(ge=0, le=15)] | None = None
     """Decimals of released values. Default: as many as needed."""
+    special: Annotated[
+        list[float], Field(max_length=MAX_SPECIAL, exclude_if=lambda special: not special)
+    ] = []
+    """Values with a meaning of their own, such as 0 for "no income". Each gets a bin of its own."""
+
+    @cached_property
+    def number_line(self) -> NumberLine:
+        """Numbers with the declared decimals, or all floats."""
+        special = tuple(sorted(number + 0.0 for number in self.special))
+        return NumberLine(self.lower, self.upper, self.decimals, special)
 
     def refuse_faults(self) -> None:
         """Require consistent bounds, bins and decimals, without listing bins of equal width."""
@@ -169,18 +148,22 @@ class RealColumn(_NumericColumn):
                 f"-{LARGEST_BESIDE_KINDS:g}"
             )
         self.refuse_missing()
-        if self.bins is None:
+        refuse_special(self.special, self.number_line)
+        if self.bins is None or self.bins.adaptive is not None:
             self._refuse_empty_cells([self.lower, self.upper])
         elif self.bins.edges is not None:
             _checked_edges(self.bins.edges, self.lower, self.upper)
-            self._refuse_empty_cells(self.bins.edges)
+            shape = self.bins.shape
+            self._refuse_empty_cells(self.bins.edges if shape is None else shape.edges)
         else:
-            _refuse_many(self._bin_count)
+            _refuse_many(self._declared_count)
             self._refuse_narrow_bins()
+        if self.bins is not None and self.special:
+            self._refuse_empty_cells(list(self.edges))
 
     def _refuse_narrow_bins(self) -> None:
         """Require that equal bins differ as floats and each contain a number with the declared decimals."""
-        lower, number = _as_written(self.lower), self._bin_count
+        lower, number = _as_written(self.lower), self._declared_count
         last = float(lower + (number - 1) * self._width)
         # The largest distance between neighbouring floats; an edge is off by at most half of it.
         grain = Fraction(math.ulp(max(abs(self.lower), abs(self.upper))))
@@ -226,20 +209,21 @@ class RealColumn(_NumericColumn):
     def _holds(self, number: float) -> bool:
         return self.lower <= number <= self.upper
 
-    @property
-    def edges(self) -> tuple[float, ...]:
+    def _declared_edges(self) -> tuple[float, ...]:
         """Edges of the bins, computed exactly from the decimals as written, and rounded once."""
         bins = self._declared_bins
         if bins.edges is not None:
             return tuple(bins.edges)
-        number, lower, width = self._bin_count, _as_written(self.lower), self._width
+        if bins.adaptive is not None:
+            return self.grid.edges[-1]
+        number, lower, width = self._declared_count, _as_written(self.lower), self._width
         # Integers over a common denominator are many times faster than adding fractions.
         denominator = math.lcm(lower.denominator, width.denominator)
         start, step = int(lower * denominator), int(width * denominator)
         return (*((start + i * step) / denominator for i in range(number)), self.upper)
 
     @property
-    def _bin_count(self) -> int:
+    def _declared_count(self) -> int:
         bins = self._declared_bins
         if bins.edges is not None:
             return len(bins.edges) - 1
@@ -256,7 +240,7 @@ class RealColumn(_NumericColumn):
         bins = self._declared_bins
         if bins.width is not None:
             return _as_written(bins.width)
-        return (_as_written(self.upper) - _as_written(self.lower)) / self._bin_count
+        return (_as_written(self.upper) - _as_written(self.lower)) / self._declared_count
 
 
 def _as_written(number: float) -> Fraction:

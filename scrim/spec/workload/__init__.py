@@ -100,7 +100,8 @@ def expand(items: Iterable[WorkloadItem], schema: Schema) -> Blocks:
     for item in items:
         expanded.append(item.expand(schema))
         large += item.left_out(schema) if isinstance(item, Marginals) else []
-        refuse_many_blocks(sum(map(len, expanded)))
+        # Those that are left out were listed too, so they count.
+        refuse_many_blocks(sum(map(len, expanded)) + len(large))
     blocks = Blocks(expanded, schema, left_out=large)
     refuse_many_tables(blocks, schema)
     return blocks

@@ -19,6 +19,7 @@ from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.schema import Attribute, Schema
 from scrim.spec.sensitivity import Sensitivity, of_partition
+from scrim.spec.workload.bins import has_known_edges
 from scrim.spec.workload.block import Block
 from scrim.spec.workload.marginals import MAX_BLOCKS, MAX_ORDER, ColumnSets, in_schema_order
 
@@ -70,7 +71,7 @@ class TreeBlock(Block):
         return None
 
     def _is_refined_by_bins(self, column: IntegerColumn | RealColumn) -> bool:
-        if column.bins is None or column.size - len(column.kinds) < self._intervals(column):
+        if not has_known_edges(column) or column.size - len(column.kinds) < self._intervals(column):
             return False
         # The last bin and the last interval end at the same upper bound.
         starts = at_level(column, self.levels).edges[:-1]
@@ -103,7 +104,7 @@ def at_level(column: IntegerColumn | RealColumn, level: int) -> IntegerColumn | 
 
     If there are fewer integers than intervals, some intervals are empty.
     """
-    return column.model_copy(update={"bins": Bins(count=2**level)})
+    return column.model_copy(update={"bins": Bins(count=2**level), "special": []})
 
 
 def level_name(column: str, level: int) -> str:

@@ -36,9 +36,14 @@ class BinStarts:
 
 def has_bin_for_each_number(column: IntegerColumn | RealColumn) -> bool:
     """Whether every number has its own bin, so that any interval consists of bins."""
-    if column.bins is None or not isinstance(column, IntegerColumn):
+    if not has_known_edges(column) or not isinstance(column, IntegerColumn):
         return False
     return column.size - len(column.kinds) == column.upper - column.lower + 1
+
+
+def has_known_edges(column: IntegerColumn | RealColumn) -> bool:
+    """Whether the edges of its bins are known before any data are read."""
+    return column.bins is not None and not column.awaits_edges
 
 
 def cut_bins(column: NumberColumn) -> str:

@@ -21,6 +21,7 @@ from scrim.spec.schema import Schema
 from scrim.spec.sensitivity import Sensitivity
 from scrim.spec.two_level import LinkedSchema
 from scrim.spec.workload.block import Block
+from scrim.spec.workload.blocks import refuse_many_blocks
 from scrim.spec.workload.marginals import (
     MAX_BLOCKS,
     MAX_ORDER,
@@ -177,7 +178,7 @@ class Hierarchical(Spec):
         discrete = [name for name in schema.sizes if name in set(schema.group_attributes)]
         own = [name for name in schema.sizes if name in set(schema.individual_attributes)]
         splits = [
-            self._of_split(discrete, own, of_groups, self.k - of_groups)
+            (of_groups, self.k - of_groups)
             for of_groups in range(self.k + 1)
             if of_groups <= len(discrete) and self.k - of_groups <= len(own)
         ]
@@ -186,18 +187,25 @@ class Hierarchical(Spec):
                 f"sets of {self.k} columns need {self.k} columns; the schema has "
                 f"{len(discrete) + len(own)} that are categorical or have bins"
             )
-        return [names for split in splits for names in split]
+        available = [_count_sets(discrete, own, split) for split in splits]
+        # All are counted before any is listed.
+        refuse_many_blocks(len(self.levels) * sum(min(self.count or n, n) for n in available))
+        sets = [
+            self._of_split(discrete, own, *split, available=count)
+            for split, count in zip(splits, available, strict=True)
+        ]
+        return [names for each in sets for names in each]
 
     def _of_split(
-        self, groups: list[str], individuals: list[str], of_groups: int, of_individuals: int
+        self,
+        groups: list[str],
+        individuals: list[str],
+        of_groups: int,
+        of_individuals: int,
+        *,
+        available: int,
     ) -> Iterable[tuple[str, ...]]:
-        available = math.comb(len(groups), of_groups) * math.comb(len(individuals), of_individuals)
         if self.count is None or self.count >= available:
-            if available > MAX_BLOCKS:
-                raise SpecError(
-                    f"there are {available} sets of {of_groups} group columns and {of_individuals} "
-                    f"others, more than {MAX_BLOCKS}; give count and seed, or attributes"
-                )
             pairs = product(
                 combinations(groups, of_groups), combinations(individuals, of_individuals)
             )
@@ -206,6 +214,11 @@ class Hierarchical(Spec):
         return choose_combinations(
             [(groups, of_groups), (individuals, of_individuals)], self.count, self.seed
         )
+
+
+def _count_sets(groups: list[str], individuals: list[str], split: tuple[int, int]) -> int:
+    """The number of sets with that many columns of groups and of individuals."""
+    return math.comb(len(groups), split[0]) * math.comb(len(individuals), split[1])
 
 
 class GroupSizes(Spec):

@@ -6,7 +6,8 @@ Paper: Liu, Tang, Vietri, Wu (2023), definition 2.3, with half-open intervals.
 import hashlib
 import json
 import random
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -15,7 +16,7 @@ from scrim.spec.base import Name, Seed, Spec
 from scrim.spec.columns import LabelledColumn, OrdinalColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.schema import Attribute, Numeric, Schema
-from scrim.spec.workload.bins import BinStarts, cut_bins
+from scrim.spec.workload.bins import BinStarts, cut_bins, has_known_edges
 from scrim.spec.workload.block import Block
 from scrim.spec.workload.conditions import (
     MAX_PREDICATES,
@@ -97,7 +98,8 @@ class Ranges(Spec, ConjunctionSource):
         """The conditions of every query."""
         if self.queries is not None:
             used = dict.fromkeys(name for query in self.queries for name in query)
-            readers = {name: _reader(name, schema) for name in used}
+            columns = {column.name: column for column in schema.attributes}
+            readers = {name: _reader(name, columns) for name in used}
             return [
                 tuple(readers[name](wanted) for name, wanted in query.items())
                 for query in self.queries
@@ -117,22 +119,21 @@ class Ranges(Spec, ConjunctionSource):
         if self.queries is None:
             unbinned = [column for column in columns.values() if column.bins is None]
             return cut_bins(unbinned[0]) if unbinned else None
-        named = [condition for named in self.conjunctions(schema) for condition in named]
-        intervals = [condition for condition in named if isinstance(condition, InInterval)]
-        for name in dict.fromkeys(interval.column for interval in intervals):
+        intervals: dict[str, list[InInterval]] = defaultdict(list)
+        for conjunction in self.conjunctions(schema):
+            for condition in conjunction:
+                if isinstance(condition, InInterval):
+                    intervals[condition.column].append(condition)
+        for name, of_column in intervals.items():
             column = columns[name]
-            if column.bins is None or not _consist_of_bins(column, intervals):
+            if not has_known_edges(column.line) or not _consist_of_bins(column, of_column):
                 return cut_bins(column)
         return None
 
 
 def _consist_of_bins(column: Numeric, intervals: list[InInterval]) -> bool:
     starts = BinStarts(column.line)
-    return all(
-        starts.span(interval.low, interval.high) is not None
-        for interval in intervals
-        if interval.column == column.name
-    )
+    return all(starts.span(interval.low, interval.high) is not None for interval in intervals)
 
 
 def _draws(column: Attribute) -> Callable[[random.Random], Condition]:
@@ -155,22 +156,19 @@ def _draws(column: Attribute) -> Callable[[random.Random], Condition]:
     return draw
 
 
-def _reader(name: str, schema: Schema) -> Callable[[Wanted], Condition]:
+def _reader(name: str, columns: Mapping[str, Attribute]) -> Callable[[Wanted], Condition]:
     """Return a function that reads named conditions on a column."""
-    columns = {column.name: column for column in schema.attributes}
     if name not in columns:
         raise SpecError(f"the schema has no column {name!r} to query; it has {', '.join(columns)}")
     column = columns[name]
     if not isinstance(column, LabelledColumn):
         return lambda wanted: _condition_on_number(column, wanted)
-    code_of = {label: code for code, label in enumerate(column.labels)}
-    kinds = {kind: len(code_of) + i for i, kind in enumerate(column.kinds)}
-    if len(kinds) > 1:
-        code_of |= kinds
+    code_of = column.code_of
 
     def read(wanted: Wanted) -> Condition:
         if wanted is None:
-            return HasCode(name, kinds[_kind_of(column, wanted)])
+            kind = column.kinds.index(_kind_of(column, wanted))
+            return HasCode(name, len(column.labels) + kind)
         if not isinstance(wanted, str) or wanted not in code_of:
             raise SpecError(f"column {name!r} is categorical: name one of its values")
         return HasCode(name, code_of[wanted])

@@ -1,5 +1,6 @@
 """What a column of each type declares, and what is refused."""
 
+import json
 from datetime import datetime
 from typing import Any
 
@@ -72,10 +73,23 @@ def test_schemas_of_all_types_survive_json() -> None:
 
 
 def test_unused_fields_do_not_change_the_json_of_a_schema() -> None:
-    column = {"name": "x", "type": "categorical", "values": ["a"]}
-    assert Schema.model_validate({"columns": [column]}).model_dump_json() == (
-        '{"columns":[{"name":"x","type":"categorical","values":["a"],"other":"other","nullable":true}]}'
-    )
+    """Certificates hold its hash, and saved tables hold the text."""
+    columns: list[dict[str, Any]] = [
+        {"name": "c", "type": "categorical", "values": ["a"]},
+        {"name": "i", "type": "integer", "lower": 0, "upper": 9, "bins": {"count": 2}},
+        {"name": "r", "type": "real", "lower": 0, "upper": 1},
+        {"name": "p", "type": "identifier"},
+    ]
+    bins = {"width": None, "count": 2, "edges": None}
+    expected = [
+        {**columns[0], "other": "other", "nullable": True},
+        {"name": "i", "bins": bins, "nullable": True, "type": "integer", "lower": 0, "upper": 9},
+        {"name": "r", "bins": None, "nullable": True, "type": "real", "lower": 0.0, "upper": 1.0}
+        | {"decimals": None},
+        columns[3],
+    ]
+    written = Schema.model_validate({"columns": columns}).model_dump_json()
+    assert written == json.dumps({"columns": expected}, separators=(",", ":"))
 
 
 def test_missing_of_a_schema_is_for_columns_without_their_own() -> None:
@@ -94,6 +108,13 @@ def test_a_value_is_missing_in_no_column_that_declares_it() -> None:
     column = {"name": "x", "type": "categorical", "values": ["-", "a"]}
     schema = Schema.model_validate({"missing": ["-", "?"], "columns": [column]})
     assert schema.attributes[0].missing == ["?"]
+
+
+def test_the_column_that_cannot_have_the_kinds_of_a_schema_is_named() -> None:
+    kinds = {"98": "refused", "99": "unknown"}
+    column = {"name": "years", "type": "integer", "lower": 0, "upper": 120}
+    with pytest.raises(ValidationError, match="column 'years': every kind"):
+        Schema.model_validate({"missing": kinds, "columns": [column]})
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,15 @@ MODELS: list[type[BaseModel]] = [
 UNBOUNDED = {
     ("RealColumn", "lower"),
     ("RealColumn", "upper"),
+    ("RealColumn", "special"),
     ("Bins", "edges"),
     ("Bins", "width"),
+    ("Within", "min"),
+    ("Within", "max"),
+    ("BinShape", "edges"),
+    ("BinShape", "weights"),
 }
-"""Numbers that may be anything finite (a width: anything above 0)."""
+"""Numbers that may be anything finite (a width: anything above 0; bounds of a rule: those of its column)."""
 
 LOWER, UPPER = {"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}
 

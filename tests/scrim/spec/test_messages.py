@@ -52,7 +52,7 @@ def found(model: Any, content: Any) -> list[str]:
         ),
         (
             [{**AGE, "bins": {"width": 5, "count": 20}}],
-            "Age, bins: give exactly one of width, count and edges",
+            "Age, bins: give exactly one of width, count, edges and adaptive",
         ),
         ([{**AGE, "min": 0}], 'Age: unknown field "min"; remove it or check its name'),
         ([{"type": "identifier"}], 'columns item 1: "name" is required'),

@@ -122,6 +122,14 @@ class TestNotMeasured:
         triple = [*pairs, measured("abc")]
         assert errors(bars(pairs), "abc") > errors(bars(triple), "abc")
 
+    def test_an_empty_range_is_less_certain_than_an_empty_cell(self) -> None:
+        found = bars([measured("ab"), measured("c")], candidates=["ac"])
+        (block,) = compile_blocks(
+            expand([Ranges(type="ranges", queries=[{"a": [0, 1], "c": [0, 1]}])], SCHEMA), SCHEMA
+        ).blocks
+        (of_range,) = found.of_counts(QuerySet([block]), np.zeros(1), rows=N)
+        assert of_range > 1.5 * errors(found, "ac", 0.0)
+
     def test_nothing_measured_still_gives_an_error(self) -> None:
         assert errors(bars([]), "ab") > 0
 

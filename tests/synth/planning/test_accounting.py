@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from operator import truediv
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from scrim.spec.mechanism import MECHANISMS
 from scrim.spec.population import PartialProtection, Protection
 from scrim.spec.release import ReleaseSpec
 from synth.journal import JournalMismatch, MemoryJournal
-from synth.planning.accounting import FundedPlan, fund
-from synth.planning.curve import Moved, delta_at
+from synth.planning.accounting import MOST_CLASSES, FundedPlan, fund
+from synth.planning.curve import Moved, delta_at, merge
+from synth.planning.gaussian import MOST_SHARES, alike
 from synth.planning.scale import gaussian_scale
 from synth.planning.spending import OneShot
 from synth.privacy import noise
@@ -50,6 +52,42 @@ def funded(
 ) -> FundedPlan:
     options = {name: fields.pop(name) for name in ("units", "left") if name in fields}
     return fund(release(mechanism or ONCE[0], **fields), SCHEMA, protection, DELTA, **options)
+
+
+# What can be computed in time ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+def test_columns_of_many_sizes_get_few_different_scales(consistent: bool) -> None:
+    schema = coded_schema({f"c{size}": size for size in range(2, 20)})
+    mechanism = {"name": "gaussian", "consistent": consistent}
+    found = fund(release(mechanism), schema, REPLACE_ONE, DELTA)
+    assert found.moves is not None and len(found.plan.measured) > 150
+    assert len(merge(found.moves)) <= MOST_SHARES
+
+
+def test_rounded_shares_are_nearly_optimal() -> None:
+    # Variances a_i / s_i with the optimal shares s_i in proportion to the root of a_i.
+    loads = [1.03**i for i in range(1000)]
+    shares = [math.sqrt(load) for load in loads]
+    rounded = alike(shares)
+    assert len(set(rounded)) <= MOST_SHARES < len(set(shares))
+    optimal, found = (
+        math.fsum(each) * math.fsum(map(truediv, loads, each)) for each in (shares, rounded)
+    )
+    assert optimal < found < 1.05 * optimal
+
+
+def test_few_shares_stay_as_they_are() -> None:
+    assert alike([0.1, 0.2, 0.7]) == [0.1, 0.2, 0.7]
+
+
+def test_operations_of_too_many_scales_keep_the_conversion() -> None:
+    items = [{"type": "ranges", "k": 1, "count": n, "seed": 1} for n in range(1, MOST_CLASSES + 20)]
+    for workload, is_exact in ((items[: MOST_CLASSES - 10], True), (items, False)):
+        found = fund(release({"name": "gaussian"}, workload=workload), SCHEMA, REPLACE_ONE, DELTA)
+        assert (found.moves is not None) == is_exact
+        assert found.method(DELTA) == ("exact_gaussian" if is_exact else "zcdp")
 
 
 # What an epsilon buys -------------------------------------------------------------------------------

@@ -159,11 +159,13 @@ def test_numbers_without_bins_need_them_only_if_they_are_released() -> None:
     plain = release({"name": "mwem"}, workload=SEX)
     assert resolved(plain, MIXED).plan.left_out == ["age", "pay"]
     named = {"workload": SEX, "outputs": {"columns": ["pay"]}}
-    with pytest.raises(SpecError, match="column 'pay' needs bins"):
-        resolved(release({"name": "mwem"}, **named), MIXED)
+    binned = resolved(release({"name": "mwem"}, **named), MIXED)
+    assert [item.type for item in binned.release.workload] == ["marginals", "marginals"]
+    assert binned.plan.binning is not None and binned.plan.binning.columns == ["pay"]
     found = resolved(release({"name": "private_gsd"}, **named), MIXED)
     assert found.plan.schema.names == ["sex", "pay"]
     assert [item.type for item in found.release.workload] == ["marginals", "binary_tree"]
+    assert found.plan.binning is None
 
 
 def test_unknown_columns_are_refused() -> None:

@@ -216,3 +216,21 @@ def test_little_noise_has_no_curve() -> None:
 def test_without_noise_to_add_nothing_is_revealed() -> None:
     assert delta_at((), 1.0) == 0
     assert epsilon_at((), 1e-9, at_most=1.0) == 0
+
+
+def test_many_scales_get_fewer_terms_and_a_larger_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    moves = [Moved(2 + position / 50, shift=1, coordinates=4) for position in range(60)]
+    calls = [0]
+    transform = curve._log_transform
+
+    def counted(z: complex, moved: Moved) -> complex:
+        calls[0] += 1
+        return transform(z, moved)
+
+    monkeypatch.setattr(curve, "_log_transform", counted)
+    bounded = delta_at(moves, 40.0)
+    assert calls[0] < 2 * curve.MAX_WORK
+    monkeypatch.setattr(curve, "MAX_WORK", 10**9)
+    calls[0] = 0
+    assert delta_at(moves, 40.0) < bounded
+    assert calls[0] > 2 * 15_000

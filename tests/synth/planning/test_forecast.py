@@ -10,6 +10,7 @@ from scrim.spec.release import AskedRelease
 from synth.planning.choice import Resolved, resolve
 from synth.planning.forecast import Forecast, forecast
 from synth.planning.forecast_budgets import BudgetPoint, Budgets, is_reached, thinned
+from synth.planning.forecast_warnings import of_counted_rows
 from synth.planning.reference import ReferenceTable, noise_left, rows_below, sampling_error
 from synth.planning.subject import Subject
 from tests.support import ADD_REMOVE, coded_schema
@@ -102,6 +103,13 @@ def test_more_rows_err_less() -> None:
     assert few.mean_absolute_error > 3 * many.mean_absolute_error
 
 
+@pytest.mark.parametrize("name", ["generative_network", "aim", "mwem", "gem", "private_gsd"])
+def test_the_largest_error_exceeds_the_mean_where_noise_is_negligible(name: str) -> None:
+    """What a model misses, and drawing rows, move the largest cell of a table most."""
+    found = forecast_of(NARROW, mechanism={"name": name}, expected_rows=10**8).expected
+    assert found.max_error > 1.3 * found.mean_absolute_error
+
+
 # Warnings -----------------------------------------------------------------------------------------
 
 
@@ -129,10 +137,51 @@ def test_noise_above_most_cells_is_told() -> None:
     assert "cells-below-noise" in types_of(NARROW, **changes)
 
 
+@pytest.mark.parametrize(("rows", "is_told"), [(100_000, False), (500, True)])
+def test_noise_on_parts_of_marginals_is_told_as_that_of_their_counts(
+    rows: int, is_told: bool
+) -> None:
+    """The values of a part of 20 by 20 cells are 400 times as large as counts, and so is their noise."""
+    pairs = {f"c{position}": 20 for position in range(6)}
+    found = types_of(pairs, mechanism={"name": "gaussian"}, expected_rows=rows)
+    assert ("cells-below-noise" in found) == is_told
+
+
 def test_repeated_rows_are_told() -> None:
     gsd = {"name": "private_gsd"}
     assert "few-distinct-rows" in types_of(NARROW, mechanism=gsd)
     assert "few-distinct-rows" not in types_of(NARROW, mechanism=gsd, outputs={"rows": 1000})
+
+
+@pytest.mark.parametrize("name", ["rap_plus_plus", "dual_query", "fem"])
+def test_models_of_few_rows_are_told(name: str) -> None:
+    few = {"mechanism": {"name": name}, "outputs": {"rows": 20_000}, "expected_rows": 5_000}
+    assert "few-distinct-rows" in types_of(NARROW, **few)
+    assert "few-distinct-rows" not in types_of(NARROW, **{**few, "outputs": {"rows": 10}})
+
+
+@pytest.mark.parametrize(
+    ("declared", "counted", "sigma", "told"),
+    [
+        (50_000, 6_212, 30.0, "too small"),
+        (1_000, 6_212, 30.0, "too large"),
+        (10_000, 6_212, 30.0, None),
+        (4_000, 6_212, 30.0, None),
+        (13_000, 6_212, 0.0, "too small"),
+        (13_000, 6_212, 500.0, None),
+        (3_000, 6_212, 500.0, None),
+    ],
+)
+def test_a_declared_number_far_from_the_counted_one_is_told(
+    declared: int, counted: int, sigma: float, told: str | None
+) -> None:
+    """Only if it is more than the noise of the count."""
+    resolved, _ = resolved_of(NARROW, expected_rows=declared)
+    found = list(of_counted_rows(resolved.release, counted, sigma=sigma, noun="rows"))
+    assert [each.type for each in found] == ["/warnings/expected-rows-far-off"] * (told is not None)
+    for each in found:
+        assert f"expected_rows is {declared:,}: the forecast errors were {told}" in each.detail
+        assert "set expected_rows to 6,200" in each.detail
 
 
 def test_every_warning_is_one_sentence() -> None:
