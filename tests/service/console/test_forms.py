@@ -37,7 +37,7 @@ OTHERS: list[dict[str, Any]] = [
         "resolution": "hour",
         "bins": {"edges": ["2015-01-01", "2018-01-01", "2020-12-31"]},
     },
-    {"type": "integer", "lower": 0, "upper": 9, "bins": {"adaptive": 4}},
+    {"type": "integer", "lower": 0, "upper": 9, "bins": {"adaptive": 4}, "special": [0]},
     {"type": "integer", "lower": 0, "upper": 9, "missing": ["NA", "?"]},
     {"type": "integer", "lower": 0, "upper": 9, "missing": {"NA": "refused", "?": "unknown"}},
     # What the grid cannot show.
@@ -166,7 +166,7 @@ class TestSchemas:
     def test_what_is_typed_replaces_what_was_hidden(self) -> None:
         row = schema_rows.row_from({"name": "x", **OTHERS[6]}, "groups")
         edited = schema_rows.column_of(replace(row, bins="width", bins_value="5"))
-        assert edited["bins"] == {"width": 5}
+        assert (edited["bins"], edited["special"]) == ({"width": 5}, [0])
 
     def test_places_are_counted_in_each_table(self) -> None:
         tables = [("a", "groups"), ("b", "individuals"), ("", "groups"), ("c", "groups")]
