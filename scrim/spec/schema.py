@@ -107,7 +107,10 @@ def with_missing(columns: list[Column], missing: Missing | None) -> list[Column]
 def _with_missing(column: Attribute, missing: Missing) -> Attribute:
     values = [text for text in missing if _is_label(column, text)]
     declared = column.model_copy(update={"missing": without(missing, values)})
-    declared.refuse_faults()
+    try:
+        declared.refuse_missing()
+    except ValueError as problem:
+        raise ValueError(f"column {column.name!r}: {problem}") from None
     return declared
 
 

@@ -53,7 +53,21 @@ def with_bins(
     if columns is not None:
         needed.intersection_update(columns)
     binned = [_binned(column) if column.name in needed else column for column in schema.columns]
-    return schema.model_copy(update={"columns": binned})
+    return without_unread(release, schema.model_copy(update={"columns": binned}))
+
+
+def without_unread(release: AskedRelease, schema: Schema) -> Schema:
+    """Drop adaptive bins of numbers that the named mechanism does not read as cells."""
+    if schema.is_linked or not isinstance(release.mechanism, MechanismSpec):
+        return schema
+    needed = _needed(release, schema)
+    columns = [
+        column.model_copy(update={"bins": None})
+        if awaits_edges(column) and column.name not in needed
+        else column
+        for column in schema.columns
+    ]
+    return schema.model_copy(update={"columns": columns})
 
 
 def _binned(column: Column) -> Column:

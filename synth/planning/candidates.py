@@ -16,8 +16,10 @@ from scrim.spec.workload import Block, Blocks, MarginalBlock
 from scrim.spec.workload.blocks import MAX_COMBINATIONS
 from synth.planning.spending import Setting
 
+MAX_COUNTS = 1_000_000
+"""Largest number of counts that are measured once, beside single columns; more would take too long."""
 MAX_MEASURED = 500_000
-"""Largest number of counts of pairs that a fit uses, and of larger marginals; more would take too long."""
+"""Largest number of counts of marginals of three columns or more among them, and of candidates of rounds."""
 FAINT = 0.01
 """How many times its noise an average cell of the pairs must hold. On LOANS at epsilon 0.1, where it is about
 0.02, measuring pairs as well costs 5% of the mean error of single columns alone."""
@@ -40,7 +42,8 @@ def _marginals(setting: Setting) -> list[tuple[str, ...]]:
     covered = {pair for names in larger for pair in combinations(names, 2)}
     pairs = pairs_below(setting.asked)
     rest = {names: size for names, size in pairs.items() if names not in covered}
-    return [*dict.fromkeys([*single, *larger, *smallest(rest)])]
+    room = MAX_COUNTS - sum(sizes[names] for names in larger)
+    return [*dict.fromkeys([*single, *larger, *smallest(rest, room)])]
 
 
 def left_out(asked: Iterable[MarginalBlock], measured: Iterable[Block]) -> list[tuple[str, ...]]:
@@ -78,10 +81,10 @@ def smallest_below(setting: Setting) -> list[Block]:
     return [*map(MarginalBlock, smallest(below)), *setting.asked.others]
 
 
-def smallest(sizes: Sizes) -> list[tuple[str, ...]]:
-    """The smallest marginals, as many as a fit can take together."""
+def smallest(sizes: Sizes, most: int = MAX_MEASURED) -> list[tuple[str, ...]]:
+    """The smallest marginals, up to that number of cells together."""
     ordered = sorted(sizes, key=sizes.__getitem__)
-    kept = bisect_right(list(accumulate(map(sizes.__getitem__, ordered))), MAX_MEASURED)
+    kept = bisect_right(list(accumulate(map(sizes.__getitem__, ordered))), most)
     return ordered[:kept]
 
 
@@ -95,8 +98,8 @@ def pairs_below(asked: Blocks) -> Sizes:
 
 
 def visibility(setting: Setting) -> float | None:
-    """How many times its noise an average cell of the pairs would hold, if each pair that a fit can take
-    were measured once; None if no marginals are asked.
+    """How many times its noise an average cell of the pairs would hold, if the smallest pairs, up to
+    MAX_MEASURED cells, were measured once; None if no marginals are asked.
     """
     pairs = pairs_below(setting.asked)
     kept = smallest(pairs) or list(pairs)[:1]

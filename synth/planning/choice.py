@@ -16,7 +16,7 @@ from scrim.spec.population import Protection
 from scrim.spec.release import AskedRelease, ReleaseSpec
 from scrim.spec.schema import Schema
 from synth.planning.accounting import FundedPlan, fund
-from synth.planning.binning import with_bins
+from synth.planning.binning import with_bins, without_unread
 from synth.planning.columns import complete, list_queries
 from synth.planning.plan import ReleasePlan, refuse_large_blocks
 from synth.planning.ranking import Candidate, rank
@@ -82,7 +82,13 @@ def resolve(
             _refuse_known(candidate, asked)
             release = _by(mechanism.model_copy(update={"measure": auto.measure}), asked)
             funded = fund(
-                release, schema, protection, delta, public=used, queries=queries, left=left
+                release,
+                without_unread(release, schema),
+                protection,
+                delta,
+                public=used,
+                queries=queries,
+                left=left,
             )
             _refuse_unsuited(release, funded.plan)
             _refuse_slow(funded.plan, auto.seconds)

@@ -10,7 +10,7 @@ from scrim.spec.release import ReleaseSpec
 from scrim.spec.rules import impossible_values
 from scrim.spec.workload import Block
 from scrim.spec.workload.marginals import MAX_TABLE_CELLS
-from synth.planning.candidates import MAX_MEASURED, left_out
+from synth.planning.candidates import MAX_COUNTS, left_out
 from synth.planning.choice import Resolved
 from synth.planning.constants import CONSTANTS
 from synth.planning.expected import Expected
@@ -137,7 +137,7 @@ def _of_pairs(release: ReleaseSpec, planned: ReleasePlan) -> Iterator[Warning]:
     yield warn(
         "pairs-not-measured",
         f"{len(missing):,} pairs of columns are not measured together, because a fit takes at most "
-        f"{MAX_MEASURED:,} counts: {_in_words(missing)}; what is released about them follows from other "
+        f"{MAX_COUNTS:,} counts: {_in_words(missing)}; what is released about them follows from other "
         "pairs; declare wider bins, or ask about fewer columns, to measure them.",
     )
 

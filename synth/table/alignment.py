@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from scrim.spec.columns import RealColumn
 from scrim.spec.errors import SpecError
@@ -9,6 +10,7 @@ from scrim.spec.schema import Attribute, Schema
 from synth.planning.alignment import shared_schema
 from synth.table.chunk import Array, Chunk
 from synth.table.encoding import AttributeCodec, attribute_codec
+from synth.table.labelled import LabelledCodec
 from synth.table.table import Table
 
 
@@ -55,8 +57,15 @@ class _AlignedChunks:
 
 
 def _aligned(stored: Array, theirs: AttributeCodec, ours: AttributeCodec) -> Array:
-    aligned = ours.encode(theirs.decode(stored))
+    aligned = ours.encode(_cells_of(stored, theirs, ours))
     kinds = theirs.kinds(stored)
     for position, kind in enumerate(theirs.column.kinds[1:], start=2):
         aligned[kinds == position] = ours.stored_kind(kind)
     return aligned
+
+
+def _cells_of(stored: Array, theirs: AttributeCodec, ours: AttributeCodec) -> Any:
+    """The public cells; booleans keep their spelling where ours are texts."""
+    if isinstance(theirs, LabelledCodec) and ours.arrow_type != theirs.arrow_type:
+        return theirs.as_texts(stored)
+    return theirs.decode(stored)

@@ -70,9 +70,13 @@ class LabelledCodec:
 
     def decode(self, stored: Array) -> Any:
         """Labels as an Arrow dictionary array, or booleans; missing as null."""
-        missing = stored >= len(self.labels)
         if self.is_boolean:
-            return pa.array(stored == 0, pa.bool_(), mask=missing)
+            return pa.array(stored == 0, pa.bool_(), mask=stored >= len(self.labels))
+        return self.as_texts(stored)
+
+    def as_texts(self, stored: Array) -> Any:
+        """Labels as an Arrow dictionary array, missing as null."""
+        missing = stored >= len(self.labels)
         codes = pa.array(stored.astype(np.int32), mask=missing)
         return pa.DictionaryArray.from_arrays(codes, self.labels)
 

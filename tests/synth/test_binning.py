@@ -23,6 +23,8 @@ from synth.queries.grid import GridQueries
 from synth.run import run
 from synth.table import Table, store_numbers
 from synth.table.encoding import attribute_codec
+from tests.support import PROTECTIONS
+from tests.synth.replay import check_replay
 
 DELTA = 1e-9
 DAYS: dict[str, Any] = {"name": "days", "type": "integer", "lower": -1, "upper": 1000}
@@ -190,6 +192,10 @@ def test_numbers_get_adaptive_bins_only_where_they_are_read_as_cells() -> None:
     assert adaptive(release({"name": "private_gsd"}, **sex)) == set()
     assert adaptive(release({"name": "private_gsd"})) == {"days"}
     assert adaptive(release({"name": "gem"}, **sex)) == {"days"}
+    # Declared ones are not paid for where nothing reads them.
+    declared = Schema.model_validate({"columns": [KNOWN, {**DAYS, "bins": {"adaptive": 8}}]})
+    unread = with_bins(release({"name": "private_gsd"}, **trees), declared)
+    assert "days" not in unread.sizes
 
 
 def test_releases_of_earlier_versions_keep_their_columns() -> None:
@@ -217,3 +223,50 @@ def test_what_cannot_be_is_refused_before_any_data_are_read() -> None:
     trees = [{"type": "binary_tree", "k": 1}]
     with pytest.raises(SpecError, match="column 'days' has no bins that are parts of"):
         fund(release({"name": "gem"}, workload=trees), schema, Protection(), DELTA)
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("protection", PROTECTIONS[:4], ids=lambda p: f"{p.unit}-{p.relation}")
+def test_the_same_draws_on_a_neighbour_give_the_same_release(protection: Protection) -> None:
+    (rows,) = table().chunks()
+    own = protection.max_rows_per_unit
+    first = protection.relation == "replace_one"
+    others = {
+        name: np.concatenate([cells[first:], np.repeat(cells[-1:], own)])
+        for name, cells in rows.items()
+    }
+
+    def carry(chunk: Any) -> Any:
+        done = run(PAIRS, Table(SCHEMA, [chunk]), protection=protection, delta=DELTA)
+        assert done.rows is not None
+        drawn = {name: cells.tobytes() for name, cells in done.rows.items()}
+        return done.certificate, drawn, done.model.schema
+
+    seen = check_replay(lambda: carry(rows), lambda: carry(others))
+    assert len(seen.draws) > 3
+
+
+@pytest.mark.random
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        {"name": "private_gsd", "rows": 200, "generations": 200},
+        {"name": "rap_plus_plus", "rounds": 2, "rows": 100, "steps": 20},
+        {"name": "pmw_pub", "rounds": 2},
+    ],
+    ids=lambda mechanism: str(mechanism["name"]),
+)
+def test_special_values_and_adaptive_bins_work_with_other_kinds_of_models(
+    mechanism: dict[str, Any],
+) -> None:
+    declared = {"columns": [KNOWN, {**DAYS, "special": [-1, 0], "bins": {"adaptive": 8}}]}
+    schema = Schema.model_validate(declared)
+    spec = release(mechanism, workload=[{"type": "marginals", "k": 1}])
+    public = table(rows=200) if mechanism["name"] == "pmw_pub" else None
+    done = run(spec, table().project(schema), protection=Protection(), delta=DELTA, public=public)
+    days = done.model.schema.attribute("days")
+    assert isinstance(days, IntegerColumn)
+    assert days.size == 11 and {-1.0, 0.0, 1.0} <= set(days.edges)
+    # A third of the rows has -1; the budget is so large that noise cannot hide it.
+    assert done.rows is not None
+    assert (done.rows["days"] == 0).mean() > 0.1

@@ -92,6 +92,27 @@ def test_files_and_model_have_the_columns_that_were_asked_about(
     assert drawn.splitlines()[0] == ",".join(ASKED)
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_numbers_without_bins_are_released_by_bins_that_were_placed(
+    stack: Stack, adult: UUID, dry_run: bool
+) -> None:
+    item = {"type": "marginals", "attributes": [["sex", "hours"]]}
+    release = done(stack, adult, workload=[item], dry_run=dry_run)
+    certificate = json.loads(stack.artifact(release, "certificate.json"))["certificate"]
+    edges = certificate["placed_bins"]["hours"]
+    assert edges[0] == 1 and edges[-1] == 99 and len(edges) == 33
+    asked = [each["asked"] for each in certificate["operations"] if each["kind"] == "measure"]
+    assert asked[0].startswith("grid(hours")
+    # Answers, later answers and later rows use these edges.
+    lines = lines_of(stack.artifact(release, "answers.csv"))
+    assert len(lines) == 4 * (32 + 1)  # F, M, other and missing; 32 bins and missing
+    answer = stack.http.post(f"/v1/releases/{release}/answers", json={"workload": [item]})
+    shown = [each["query"] for each in answer.json()["items"]]
+    assert shown == [line["query"] for line in lines]
+    assert len(ModelCache(stack.context).sample(release, 3).splitlines()) == 4
+    assert b"hours" in stack.artifact(release, "report.html")
+
+
 def test_a_column_that_was_not_asked_about_is_not_in_the_model(stack: Stack, adult: UUID) -> None:
     release = done(stack, adult, workload=WORKLOAD)
     for item in (

@@ -103,7 +103,7 @@ class CodeColumn(LabelledColumn):
         """The position of undeclared codes in `texts`."""
         return self.texts.index(self.other)
 
-    @property
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """What is measured: codes, and groups of thin ones."""
         return tuple(self._cells)

@@ -37,7 +37,7 @@ class OrdinalColumn(NumberColumn):
     @cached_property
     def line(self) -> IntegerColumn:
         """The positions of the values, each in a bin of its own."""
-        return IntegerColumn(
+        return IntegerColumn.model_construct(
             name=self.name,
             type="integer",
             lower=0,
@@ -45,7 +45,7 @@ class OrdinalColumn(NumberColumn):
             bins=Bins(width=1),
             nullable=bool(self.apart),
             # Only the number of these kinds matters.
-            missing={f"={name}" if i else "": name for i, name in enumerate(self.apart)} or None,
+            missing={f"={i}" if i else "": str(i) for i in range(len(self.apart))} or None,
         )
 
     @property
@@ -63,12 +63,12 @@ class OrdinalColumn(NumberColumn):
         """Number of codes."""
         return self.line.size
 
-    @property
+    @cached_property
     def apart(self) -> tuple[str, ...]:
         """The kinds of missing values, and `other` if it is not one of the values."""
         return self.kinds if self.other in self.values else (*self.kinds, self.other)
 
-    @property
+    @cached_property
     def texts(self) -> tuple[str, ...]:
         """The text of every released value except missing ones."""
         return tuple(self.values) if self.other in self.values else (*self.values, self.other)

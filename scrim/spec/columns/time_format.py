@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Self
 
 from scrim.spec.columns.periods import Resolution
@@ -59,6 +59,7 @@ _ISO = re.compile(
     r"(?::(?P<S>\d\d)(?:[.,]\d+)?)?)?(?P<z>Z|[+-]\d\d(?::?\d\d)?)?)?)?)?",
     re.ASCII,
 )
+_PLAIN = {"Y", "m", "d", "H", "M", "S"}
 _NEEDED = {"year": "Y", "quarter": "m", "month": "m", "week": "d", "day": "d"}
 
 
@@ -109,25 +110,40 @@ class TimeFormat:
 
     def write(self, moment: datetime) -> str:
         """The text of a moment."""
-        default = "%Y-%m-%d" if self.is_date else "%Y-%m-%dT%H:%M"
-        return re.sub(
-            "%(.)",
-            lambda found: "%" if found[1] == "%" else _WRITERS[found[1]](moment),
-            self.declared or default,
-        )
+        return "".join([write(moment) for write in self._writers])
 
     def read(self, text: str) -> datetime | None:
         """The moment that a cell means; None if it is not a moment of this format."""
         found = (_ISO if self.declared is None else self._pattern).fullmatch(text.strip())
         if found is None:
             return None
-        parts = {name: part for name, part in found.groupdict().items() if part is not None}
+        parts = {name: part for name, part in found.groupdict().items() if part}
         if self.declared is None and _NEEDED.get(self.resolution, "d") not in parts:
             return None
         try:
+            # Only numbers from the largest to the smallest: the usual case, many times faster.
+            if parts.keys() <= _PLAIN:
+                return datetime(
+                    int(parts["Y"]),
+                    int(parts.get("m", 1)),
+                    int(parts.get("d", 1)),
+                    int(parts.get("H", 0)),
+                    int(parts.get("M", 0)),
+                    min(int(parts.get("S", 0)), 59),
+                )
             return _moment(parts)
         except (ValueError, OverflowError):
             return None
+
+    @cached_property
+    def _writers(self) -> list[Callable[[datetime], str]]:
+        default = "%Y-%m-%d" if self.is_date else "%Y-%m-%dT%H:%M"
+        pieces = re.split("%(.)", self.declared or default)
+        return [
+            _WRITERS[piece] if i % 2 and piece != "%" else partial(_constant, piece)
+            for i, piece in enumerate(pieces)
+            if piece
+        ]
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -142,6 +158,10 @@ class TimeFormat:
 def iso_moment(text: str, resolution: Resolution) -> datetime | None:
     """The moment that a declaration writes in ISO 8601."""
     return TimeFormat.of(None, resolution, True).read(text)
+
+
+def _constant(text: str, moment: datetime) -> str:
+    return text
 
 
 def _group(directive: str) -> str:

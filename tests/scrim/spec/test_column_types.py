@@ -110,6 +110,13 @@ def test_a_value_is_missing_in_no_column_that_declares_it() -> None:
     assert schema.attributes[0].missing == ["?"]
 
 
+def test_the_column_that_cannot_have_the_kinds_of_a_schema_is_named() -> None:
+    kinds = {"98": "refused", "99": "unknown"}
+    column = {"name": "years", "type": "integer", "lower": 0, "upper": 120}
+    with pytest.raises(ValidationError, match="column 'years': every kind"):
+        Schema.model_validate({"missing": kinds, "columns": [column]})
+
+
 @pytest.mark.parametrize(
     ("fields", "cells"),
     [

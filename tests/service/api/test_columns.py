@@ -81,3 +81,22 @@ def test_columns_of_both_tables_are_listed_in_order(api: Api) -> None:
     assert shown["columns"] == ["town", "age"]
     alone = api.release(dataset, workload=SEX, mechanism={"name": "mwem"}, table="individuals")
     assert api.all.get(f"/v1/releases/{alone}").json()["columns"] == ["sex"]
+
+
+def test_a_preview_states_what_adaptive_bins_cost(api: Api) -> None:
+    sex = {"name": "sex", "type": "categorical", "values": ["F", "M"]}
+    days = {"name": "days", "type": "integer", "lower": -1, "upper": 1000, "special": [-1]}
+    pay = {"name": "pay", "type": "real", "lower": 0, "upper": 1e6, "bins": {"adaptive": 16}}
+    population = api.population()
+    dataset = api.dataset(population, {"columns": [sex, days, pay]})
+    stored = api.role("curator").get(f"/v1/datasets/{dataset}").json()["schema"]["columns"]
+    assert stored[1]["special"] == [-1] and stored[2]["bins"] == {"adaptive": 16}
+    found = preview(api, release_body(dataset))
+    # One part in a hundred for each of two columns.
+    assert found["bins"] == {"columns": ["days", "pay"], "share": 0.02, "rho": 0.002}
+    assert found["left_out_columns"] == []
+    fewer = preview(api, release_body(dataset, bins_share=0.1))
+    assert fewer["bins"]["share"] == 0.1
+    trees = [{"type": "binary_tree", "k": 1}]
+    other = release_body(dataset, workload=trees, mechanism={"name": "private_gsd"})
+    assert preview(api, other)["bins"] is None

@@ -19,6 +19,7 @@ from service.console.forms import Form, number, parsed_json, repeat_key
 from service.console.labels import describe_column, describe_file, describe_workload
 from service.console.pages import amount, epsilon, fixed, size
 from service.data.errors import IdempotencyKeyReused, Invalid, ProblemDocument
+from tests.scrim import column_types
 
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=1, max_size=12)
 LINES = NAMES.filter(lambda text: text.splitlines() == [text] and text.strip() == text)
@@ -388,3 +389,19 @@ class TestWords:
         assert describe_column(long).endswith("v11 and 8 more")
         cut = {"type": "real", "lower": 0.0, "upper": 8000.0, "bins": {"edges": [0, 1, 8000]}}
         assert describe_column(cut) == "0 to 8,000, in 2 bins"
+        declared = {column["name"]: column for column in column_types.DECLARED}
+        found = {name: describe_column(column) for name, column in declared.items()}
+        assert found["pain"] == "none < mild < severe; missing: refused, unknown"
+        assert found["smoker"] == "yes or no"
+        assert found["born"].startswith("1940-01-01 to 2020-12-31, by month, in 3 bins; missing:")
+        assert found["diagnosis"] == "A00, A01, B20, B21, C50"
+
+    def test_rows_do_not_hold_every_schema(self) -> None:
+        """The form has no fields for these, so the text of the JSON is edited."""
+        number = {"name": "x", "type": "integer", "lower": 0, "upper": 9}
+        schemas: list[dict[str, Any]] = [
+            {"columns": [number, column_types.DECLARED[1]]},
+            {"columns": [number | {"missing": ["NA"]}]},
+            {"columns": [number], "missing": ["NA"]},
+        ]
+        assert [schema_form.draft_from(schema) for schema in schemas] == [None, None, None]

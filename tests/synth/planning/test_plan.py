@@ -267,6 +267,12 @@ def test_one_wide_column_takes_nothing_from_the_others() -> None:
     assert ("c0", "c1") in found
 
 
+def test_a_million_counts_of_pairs_are_measured() -> None:
+    spec = release({"name": "generative_network"}, workload=[{"type": "marginals", "k": 2}])
+    assert ("c0", "c1") in measured(spec, uneven([900, 1000, 5]))
+    assert ("c0", "c1") not in measured(spec, uneven([1000, 1000, 5]))
+
+
 def test_single_columns_get_more_where_pairs_are_left_out() -> None:
     def single_share(sizes: list[int]) -> float:
         spec = release({"name": "generative_network"}, workload=[{"type": "marginals", "k": 2}])

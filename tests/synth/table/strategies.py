@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,39 @@ def real_columns(draw: st.DrawFn, name: str) -> dict[str, Any]:
     return _column(draw, name, "real", lower=lower, upper=upper, decimals=decimals, bins=bins)
 
 
+@st.composite
+def ordinal_columns(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    return draw(categorical_columns(name)) | {"type": "ordinal"}
+
+
+@st.composite
+def boolean_columns(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    spellings = draw(st.lists(LABELS, min_size=2, max_size=4, unique=True))
+    number = draw(st.integers(1, len(spellings) - 1))
+    return _column(draw, name, "boolean", true=spellings[:number], false=spellings[number:])
+
+
+@st.composite
+def code_columns(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    codes = draw(st.lists(st.text("AB12", min_size=1, max_size=3), min_size=1, unique=True))
+    levels = draw(st.none() | st.just([1]) | st.just([1, 2]))
+    shares = draw(st.none() | st.just({code: 1.0 + i for i, code in enumerate(codes)}))
+    fields = {"values": codes, "levels": levels, "reference": shares}
+    return _column(draw, name, "code", **fields, thin_below=draw(st.floats(0, 1)))
+
+
+@st.composite
+def time_columns(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    moments = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(lambda m: m.isoformat())
+    lower, upper = sorted((draw(moments), draw(moments)))
+    kind = draw(st.sampled_from(["date", "datetime"]))
+    finer = [] if kind == "date" else ["hour", "minute"]
+    resolution = draw(st.sampled_from(["year", "quarter", "month", "week", "day", *finer]))
+    shape = draw(st.none() | st.sampled_from(["%d.%m.%Y %H:%M", "%I.%M%p on %B %d, %Y"]))
+    fields = {"lower": lower, "upper": upper, "resolution": resolution, "bins": {"count": 1}}
+    return _column(draw, name, kind, **fields, format=shape)
+
+
 def _is_wide(lower: float, upper: float) -> bool:
     return upper - lower > 1e-9 * max(abs(lower), abs(upper), 1e-300)
 
@@ -81,12 +115,27 @@ def _column(draw: st.DrawFn, name: str, kind: str, **fields: Any) -> dict[str, A
     return {"name": name, "type": kind, "nullable": draw(st.booleans()), **fields}
 
 
+MISSING: list[Any] = [
+    None,
+    ["", "(missing)"],
+    ["(missing)", "-9.5e200"],
+    {"(refused)": "refused", "=unknown": "unknown"},
+]
+"""Declarations of missing values; no label is as long."""
+
+
 @st.composite
-def schemas(draw: st.DrawFn, *, identifiers: bool = False) -> Schema:
+def schemas(draw: st.DrawFn, *, identifiers: bool = False, kinds: bool = True) -> Schema:
     """A schema of one to four attributes, with hard names, and an identifier if asked for."""
     names = draw(st.lists(NAMES, min_size=2, max_size=5, unique=True))
-    kinds = (categorical_columns, integer_columns, real_columns)
-    columns = [draw(draw(st.sampled_from(kinds))(name)) for name in names[1:]]
+    types = (
+        *(categorical_columns, integer_columns, real_columns),
+        *(ordinal_columns, boolean_columns, code_columns, time_columns),
+    )
+    missing = st.sampled_from(MISSING if kinds else MISSING[:3])
+    columns = [
+        draw(draw(st.sampled_from(types))(name)) | {"missing": draw(missing)} for name in names[1:]
+    ]
     if identifiers:
         columns.append({"name": names[0], "type": "identifier"})
     return Schema.model_validate({"columns": columns})

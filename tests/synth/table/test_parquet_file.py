@@ -53,7 +53,8 @@ GOOD = {
 
 @given(st.data())
 def test_what_is_written_reads_back_the_same(data: st.DataObject) -> None:
-    schema = data.draw(schemas())
+    # Kinds of missing values are beside their column, and are not read back.
+    schema = data.draw(schemas(kinds=False))
     codes = data.draw(codes_of(schema, rows=data.draw(st.integers(0, 5))))
     chunk = draw_values(schema, codes, np.random.default_rng(0))
     once, twice = io.BytesIO(), io.BytesIO()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scrim.spec.columns.periods import Resolution, period_of, start_of
 from scrim.spec.schema import Attribute, Schema
 from synth.missing import kinds_in, number_of_kind
-from synth.table import Table, draw_values, read_csv, read_parquet, write_csv, write_parquet
+from synth.table import Table, align, draw_values, read_csv, read_parquet, write_csv, write_parquet
 from synth.table.encoding import attribute_codec
 from synth.table.moments import moments_of, periods_in
 from tests.scrim.column_types import CSV, RELEASED, SCHEMA
@@ -181,3 +181,29 @@ def test_periods_of_arrow_and_of_texts_are_the_same(
     assert (found, missing) == (period, False)
     [first] = moments_of(np.array([period]), resolution).astype("datetime64[us]").tolist()
     assert first == start
+
+
+def test_public_tables_of_all_types_are_aligned() -> None:
+    public = Table(SCHEMA, [read(CSV)])
+    [same] = list(align(public, SCHEMA).chunks())
+    for name, stored in read(CSV).items():
+        np.testing.assert_array_equal(same[name], stored, name)
+    changed: dict[str, Any] = {
+        "smoker": {"name": "smoker", "type": "categorical", "values": ["no", "yes"]},
+        "born": {"name": "born", "type": "datetime", "lower": "1960-01-01", "upper": "2000-01-01"},
+        "ward": {
+            "name": "ward",
+            "type": "ordinal",
+            "values": ["west"],
+            "missing": {"-": "unknown"},
+        },
+    }
+    schema = Schema.model_validate({"columns": list(changed.values())})
+    [chunk] = list(align(public, schema).chunks())
+    assert written(chunk, schema).splitlines()[1:] == [
+        "yes,1969-05-01T00:00,other",
+        "no,1999-12-01T00:00,west",
+        ",,",
+        ",,-",
+        ",1960-01-01T00:00,west",
+    ]
