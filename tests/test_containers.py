@@ -30,7 +30,8 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if "build" in service}
 PARTS = sorted(set(OURS) - {"migrate"})
 
-VARIABLE = re.compile(r"\$\{(\w+):\?\}")
+VARIABLE = re.compile(r"\$\{(\w+):(?:\?|-(\w+))\}")
+"""A variable that must be set, or one with a default."""
 PINNED = re.compile(r"[\w./-]+:(\d+(?:\.\d+)+)(?:-[\w.-]+)?")
 # Read by `migrate` alone, which has no other settings.
 ONLY_FOR_MIGRATIONS = {"SCRIM_MIGRATION_URL", "SCRIM_APP_PASSWORD"}
@@ -78,14 +79,15 @@ def filled_in(environment: dict[str, str]) -> dict[str, str]:
         name: b64encode(secrets.token_bytes(32)).decode() for name in given if name.endswith("_KEY")
     }
     return {
-        name: VARIABLE.sub(lambda found: given[found[1]], value)
+        name: VARIABLE.sub(lambda found: found[2] or given[found[1]], value)
         for name, value in environment.items()
     }
 
 
 def variables() -> set[str]:
-    """The environment variables that the compose file uses."""
-    return set(VARIABLE.findall((ROOT / "docker-compose.yml").read_text()))
+    """The environment variables that the compose file needs."""
+    text = (ROOT / "docker-compose.yml").read_text()
+    return {name for name, default in VARIABLE.findall(text) if not default}
 
 
 @pytest.fixture(scope="module")

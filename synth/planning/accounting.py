@@ -18,7 +18,7 @@ from scrim.spec.schema import Schema
 from scrim.spec.workload import Block
 from synth.planning.columns import Queries, list_queries
 from synth.planning.curve import Moved, delta_at, epsilon_at, merge
-from synth.planning.plan import ReleasePlan, plan
+from synth.planning.plan import ReleasePlan, plan, refuse_unsupported
 from synth.planning.scale import gaussian_scale
 from synth.planning.spending import OneShot
 
@@ -172,6 +172,7 @@ def fund(
     limited to what the population has `left`. Raises SpecError if the reserved units exceed the budget.
     """
 
+    refuse_unsupported(release, schema, protection)
     # Listed once: the search below plans several times.
     queries = queries or list_queries(release, schema)
 

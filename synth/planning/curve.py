@@ -22,7 +22,7 @@ LEFT_OUT = 1e-3
 """The sum is continued until what is left out is at most this part of it ..."""
 MAX_TERMS = 1_000
 """... or until it has more terms than this ..."""
-MAX_WORK = 15_000
+MAX_EVALUATIONS = 15_000
 """... or until the next terms, times the number of classes, would be more than this. A sum that stops early
 is a larger bound."""
 UNDERFLOW = 1e-300
@@ -74,7 +74,7 @@ def delta_at(moves: Sequence[Moved], epsilon: float) -> float:
         size = count + len(classes) * (abs(z * (z + 1)) * rho + abs(z) * epsilon) + 100
         return value.real, abs(value) * size * 2.0**-48
 
-    most = MAX_WORK / len(classes)
+    most = MAX_EVALUATIONS / len(classes)
     found, rest = _sum_terms(term, _slowest_to_repeat(classes), step=step, height=height, most=most)
     return min(1.0, (found + rest) * (1 + 2**-40) + UNDERFLOW)
 

@@ -156,10 +156,7 @@ def plan(
     they were already decided.
     """
     mechanism, declared = release.mechanism, schema
-    _refuse_other_levels(mechanism, declared, protection)
-    _refuse_unbinned(release, declared.project(set(release.outputs.columns or ())))
-    items = (*release.workload, *(mechanism.measure or ()))
-    refuse_types(items, mechanism, linked=declared.is_linked)
+    refuse_unsupported(release, declared, protection)
     queries = queries or list_queries(release, declared)
     asked, named = queries.asked, queries.named
     schema = project_to_released(release, declared, queries, columns=columns)
@@ -214,6 +211,15 @@ def _output_bytes(release: ReleaseSpec, schema: Schema, asked: list[Block]) -> i
     rows = 0 if release.synthetic_rows is None else drawn_bytes(release.synthetic_rows, schema)
     answers = ANSWER_BYTES * queries_of(asked, schema) if release.outputs.answers else 0
     return rows + answers
+
+
+def refuse_unsupported(release: ReleaseSpec, schema: Schema, protection: Protection) -> None:
+    """Refuse what a mechanism cannot do, whatever the queries are; they need not be listed for that."""
+    mechanism = release.mechanism
+    _refuse_other_levels(mechanism, schema, protection)
+    _refuse_unbinned(release, schema.project(set(release.outputs.columns or ())))
+    items = (*release.workload, *(mechanism.measure or ()))
+    refuse_types(items, mechanism, linked=schema.is_linked)
 
 
 def _refuse_other_levels(mechanism: MechanismSpec, schema: Schema, protection: Protection) -> None:

@@ -92,7 +92,8 @@ def everything(
     api: Api, browser: Visitor, questions: Sequence[str] = QUESTIONS, **ids: str
 ) -> dict[str, Any]:
     """Every answer that an analyst can get, by address, without the date of the answer itself."""
-    ids = {"dataset_id": NOWHERE, "key_id": NOWHERE, "name": "synthetic.csv"} | ids
+    unknown = dict.fromkeys(("dataset_id", "key_id", "schema_id"), NOWHERE)
+    ids = unknown | {"name": "synthetic.csv"} | ids
     request_id = {"X-Request-ID": "poll"}
     answers: dict[str, httpx.Response] = {}
     for method, path in addresses(api, questions):

@@ -61,7 +61,7 @@ async def _call(app: Any, method: str, path: str, *, key: str | None) -> int:
 
 @pytest.mark.parametrize(("method", "path"), [(call[0], call[1]) for call in CALLS])
 def test_no_body_is_read_before_the_key_is_checked(api: Api, method: str, path: str) -> None:
-    names = ("key_id", "population_id", "dataset_id", "release_id")
+    names = ("key_id", "population_id", "dataset_id", "release_id", "schema_id")
     url = path.format(**dict.fromkeys(names, NOBODY), name="synthetic.csv")
     for key in (None, "scrim_wrong"):
         assert asyncio.run(_call(api.app, method, url, key=key)) == 401

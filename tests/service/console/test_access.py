@@ -43,6 +43,9 @@ ROUTES: list[tuple[str, str, set[str]]] = [
     ("GET", "/datasets/{dataset_id}/state", {"curator"}),
     ("POST", "/datasets/{dataset_id}/content", {"curator"}),
     ("POST", "/datasets/{dataset_id}/delete", {"curator"}),
+    ("GET", "/schemas", {"curator"}),
+    ("GET", "/schemas/{schema_id}", {"curator"}),
+    ("POST", "/schemas", {"curator"}),
     ("GET", "/releases", {"curator", "analyst"}),
     ("GET", "/releases/new", {"curator"}),
     ("POST", "/releases/new", {"curator"}),
@@ -64,7 +67,7 @@ each_route = pytest.mark.parametrize(("method", "path", "allowed"), ROUTES)
 
 
 def address(path: str) -> str:
-    names = ("key_id", "population_id", "dataset_id", "release_id")
+    names = ("key_id", "population_id", "dataset_id", "release_id", "schema_id")
     plain = path.replace("{rest:path}", "somewhere")
     return plain.format(**dict.fromkeys(names, NOBODY), name="synthetic.csv")
 

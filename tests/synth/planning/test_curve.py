@@ -229,8 +229,8 @@ def test_many_scales_get_fewer_terms_and_a_larger_bound(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(curve, "_log_transform", counted)
     bounded = delta_at(moves, 40.0)
-    assert calls[0] < 2 * curve.MAX_WORK
-    monkeypatch.setattr(curve, "MAX_WORK", 10**9)
+    assert calls[0] < 2 * curve.MAX_EVALUATIONS
+    monkeypatch.setattr(curve, "MAX_EVALUATIONS", 10**9)
     calls[0] = 0
     assert delta_at(moves, 40.0) < bounded
     assert calls[0] > 2 * 15_000
