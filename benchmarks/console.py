@@ -37,6 +37,8 @@ def main() -> None:
             "dataset": f"/console/datasets/{dataset}",
             "dataset of 100 columns": f"/console/datasets/{wide}",
             "new dataset": "/console/datasets/new",
+            "the same from 100 columns": f"/console/datasets/new?source=dataset:{wide}",
+            "saved schemas": "/console/schemas",
             "releases": "/console/releases",
             "release": f"/console/releases/{release}",
             "new release, with preview": f"/console/releases/new?dataset={dataset}",

@@ -32,7 +32,7 @@ SCALES = (
     ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
 )  # fmt: skip
 """Ordered words; a column with three or more of one scale, and no others, is ordered."""
-MOST_CLASSES = 30
+MOST_NUMBERED = 30
 LONGEST_CODE = 12
 MOST_PREFIXES = 4
 FEW_CODES = 12
@@ -80,7 +80,7 @@ def _numbered(texts: list[str]) -> list[str] | None:
     """Classes such as `18-24`, `25-34`, `65+`, or `stage 1`, `stage 2`, `stage 10`."""
     parsed = [_NUMBERED.fullmatch(text) for text in texts]
     matches = [each for each in parsed if each is not None]
-    if not 3 <= len(texts) <= MOST_CLASSES or len(matches) < len(texts):
+    if not 3 <= len(texts) <= MOST_NUMBERED or len(matches) < len(texts):
         return None
     if all(text.isdecimal() for text in texts):
         return None  # codes with leading zeros

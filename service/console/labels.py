@@ -72,7 +72,7 @@ def _describe_range(column: Mapping[str, Any]) -> str:
     elif "adaptive" in bins:
         cut = f", in {bins['adaptive']:,} bins that the data choose"
     elif bins:
-        number = bins.get("count") or bins.get("adaptive") or len(bins["edges"]) - 1
+        number = bins.get("count") or len(bins["edges"]) - 1
         cut = f", in {number:,} bins"
     if column["type"] in ("date", "datetime"):
         kept = f", by {column['resolution']}" if "resolution" in column else ""

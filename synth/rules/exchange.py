@@ -34,7 +34,8 @@ def exchange(
             return
         mine = rng.permutation(bad)
         if turn % 2:
-            partners = rng.choice(rows, size=min(rows, len(mine)), replace=False)
+            # Distinct, and paired at random because `mine` is in random order.
+            partners = np.unique(rng.integers(rows, size=len(mine)))
             is_free = ~np.isin(partners, mine[: len(partners)])
             mine, partners = mine[: len(partners)][is_free], partners[is_free]
         else:

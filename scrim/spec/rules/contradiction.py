@@ -45,15 +45,20 @@ def refuse_contradictions(
 
 def impossible_values(rules: RuleSet) -> Iterator[tuple[str, str]]:
     """Declared values that no row can have although no single rule says so: column and value."""
-    search = RuleSearch()
     for component in rules.components:
         for name in component.names:
             axis = component.axes[name]
             for part, codes in enumerate(axis.codes):
-                if _is_named_alone(component, name, part):
-                    continue
-                if search.row(component, allowed={name: frozenset({part})}) is None:
+                if not _is_named_alone(component, name, part) and _never(component, name, part):
                     yield from _labels(axis, codes)
+
+
+def _never(component: Component, name: str, part: int) -> bool:
+    """Whether a bounded search proves that no row is in a part."""
+    try:
+        return RuleSearch().row(component, allowed={name: frozenset({part})}) is None
+    except TooEntangled:
+        return False
 
 
 def _labels(axis: Axis, codes: Iterable[int]) -> Iterator[tuple[str, str]]:

@@ -217,7 +217,7 @@ class ScriptedLearner(MixtureLearner):
 )
 def test_a_fit_returns_to_its_best_step(losses: list[float], best: int) -> None:
     table = SoftmaxTable(DOMAIN, 2)
-    job: Any = SimpleNamespace(estimated_rows=ROWS, device=CPU)
+    job: Any = SimpleNamespace(estimated_rows=ROWS, device=CPU, known_zeros=[])
     spec = RelaxedProjection(name="relaxed_projection", steps=3, learning_rate=0.5)
     learner = ScriptedLearner(table, job, spec)
     learner.script = Scripted(losses, table)

@@ -82,7 +82,7 @@ def test_chunks_can_be_read_again(table: Table) -> None:
 def test_a_table_does_not_tell_its_length(table: Table) -> None:
     assert not hasattr(table, "__len__")
     public = [name for name in dir(table) if not name.startswith("_")]
-    assert public == ["chunks", "codes", "open", "project", "read", "save", "schema"]
+    assert public == ["chunks", "codes", "open", "project", "read", "save", "schema", "use_bins"]
     assert repr(table).startswith("<synth.table.table.Table object")
 
 
