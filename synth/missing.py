@@ -27,7 +27,7 @@ def numbers_of_kinds(kinds: int) -> NDArray[np.float64]:
 
 
 def kinds_in(numbers: NDArray[Any], kinds: int) -> NDArray[np.int64]:
-    """For each number of a column with so many kinds: 0 if it is present, else 1 plus its kind."""
+    """For each number of a column with `kinds` kinds: 0 if it is present, else 1 plus its kind."""
     found: NDArray[np.int64] = np.isnan(numbers).astype(np.int64)
     if kinds > 1:
         others = numbers < LIMIT

@@ -14,9 +14,9 @@ from functools import lru_cache
 FINE_CELLS = 4096
 """About the number of finest cells."""
 ONE_LEVEL, TWO_LEVELS = 64, 1024
-"""Up to so many finest cells, one level or two levels are counted; beyond, three."""
+"""Largest numbers of finest cells for which one level, or two levels, are counted; beyond, three are."""
 STEPS_OF_REALS = 10**6
-"""Real numbers without decimals are divided at about so many places."""
+"""About the number of places at which real numbers without decimals are divided."""
 
 
 @dataclass(frozen=True)
