@@ -23,6 +23,9 @@ from synth.queries import compile_blocks
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+LEAST_WIDTH = 2.0**-40
+"""Smallest width of a cell in units of half the range. A cell may hold a single float, such as `upper` alone,
+and the share of a part that such cells get must be a number."""
 SIGNIFICANT = 3.0
 """Standard deviations of its noise that a part of the grid must hold to be divided further."""
 
@@ -95,7 +98,7 @@ class _Tree:
     children: tuple[Integers, ...]
     """For each level but the last: where the children of each cell begin, and the end of the last."""
     widths: Floats
-    """The widths of the finest cells."""
+    """The widths of the finest cells, in units of half the range or of 1."""
 
     @classmethod
     def of(cls, column: IntegerColumn | RealColumn) -> "_Tree":
@@ -103,10 +106,12 @@ class _Tree:
         children = tuple(
             np.append(np.searchsorted(fine, coarse), len(fine)) for coarse, fine in pairwise(starts)
         )
-        widths = np.diff(np.append(starts[-1], column.grid.upper))
+        # In units of half the range, so that no sum overflows.
+        unit = max(1.0, column.upper / 2 - column.lower / 2)
+        widths = np.diff(np.append(starts[-1], column.grid.upper)) / unit
         if isinstance(column, IntegerColumn):
-            widths[-1] += 1  # the last cell is closed
-        return cls(children, widths)
+            widths[-1] += 1 / unit  # the last cell is closed
+        return cls(children, np.maximum(widths, LEAST_WIDTH))
 
     def consistent(
         self, counts: list[Floats], variance: float, total: float, of_total: float
@@ -207,8 +212,10 @@ def _middle(below: Floats, start: int, end: int) -> int:
     half = (below[start] + below[end]) / 2
     if below[end] <= below[start]:
         return (start + end) // 2
-    inner = np.abs(below[start + 1 : end] - half)
-    return start + 1 + int(np.argmin(inner))
+    # The cuts right before and right after the cell in which the middle is.
+    after = start + 1 + int(np.searchsorted(below[start + 1 : end], half, side="right"))
+    cuts = [cut for cut in (after - 1, after) if start < cut < end]
+    return min(cuts, key=lambda cut: abs(float(below[cut] - half)))
 
 
 def _bins(

@@ -108,7 +108,7 @@ def _with_missing(column: Attribute, missing: Missing) -> Attribute:
     values = [text for text in missing if _is_label(column, text)]
     declared = column.model_copy(update={"missing": without(missing, values)})
     try:
-        declared.refuse_missing()
+        declared.refuse_faults()
     except ValueError as problem:
         raise ValueError(f"column {column.name!r}: {problem}") from None
     return declared

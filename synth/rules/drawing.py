@@ -57,5 +57,5 @@ def repaired(rules: RowRules, chunk: Chunk, rng: np.random.Generator) -> Chunk:
         return chunk
     choice = DrawnChoice(rules.rules, rules.numbers(chunk), rng)
     numbers = rules.numbers({name: values[broken] for name, values in chunk.items()})
-    Repair(rules).rows_alone(numbers, choice)
+    Repair(rules).of_individuals(numbers, choice)
     return rules.with_numbers(chunk, broken, numbers)

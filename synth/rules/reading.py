@@ -4,11 +4,13 @@ The map is a function of one row alone, and fixed, so neighbouring tables are ma
 tables (docs/privacy.md, section 3.3). No row is dropped, and none is reported.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from synth.rules.choice import FixedChoice
+import numpy as np
+
+from synth.rules.choice import FixedChoice, RowChoice
 from synth.rules.repair import Repair
-from synth.rules.row_rules import RowRules
+from synth.rules.row_rules import Integers, Numbers, RowRules
 from synth.table import Chunk, Table
 
 
@@ -31,9 +33,19 @@ class _MappedChunks:
             yield self._mapped(chunk)
 
     def _mapped(self, chunk: Chunk) -> Chunk:
+        chunk = self._rows.rounded(chunk)
+        if self._repair.shared:
+            # In all rows: whether an individual breaks a rule must not move the columns of its group.
+            every = np.arange(len(next(iter(chunk.values()))))
+            chunk = self._changed(chunk, every, self._repair.of_groups)
         broken = self._rows.broken(chunk).nonzero()[0]
-        if not len(broken):
+        return self._changed(chunk, broken, self._repair.of_individuals)
+
+    def _changed(
+        self, chunk: Chunk, rows: Integers, change: Callable[[Numbers, RowChoice], None]
+    ) -> Chunk:
+        if not len(rows):
             return chunk
-        numbers = self._rows.numbers({name: values[broken] for name, values in chunk.items()})
-        self._repair.rows_alone(numbers, self._choice)
-        return self._rows.with_numbers(chunk, broken, numbers)
+        numbers = self._rows.numbers({name: values[rows] for name, values in chunk.items()})
+        change(numbers, self._choice)
+        return self._rows.with_numbers(chunk, rows, numbers)

@@ -10,12 +10,13 @@ from functools import cached_property
 
 import numpy as np
 
-from scrim.spec.rules.axes import decimals_of, is_whole
+from scrim.spec.rules.axes import Axis, decimals_of, is_whole
 from scrim.spec.rules.rule_set import Order
 from scrim.spec.schema import Attribute
 from synth.rules.choice import RowChoice
 from synth.rules.row_rules import Flags, Floats, Numbers, Parts, RowRules
 from synth.rules.valid import ValidTable, smallest_changes
+from synth.table.grid import grid_limits
 
 
 class Repair:
@@ -29,12 +30,6 @@ class Repair:
     def tables(self) -> list[ValidTable]:
         """The table of what is valid, for each set of connected columns."""
         return [ValidTable(component) for component in self.rows.rules.components]
-
-    def rows_alone(self, numbers: Numbers, choice: RowChoice) -> None:
-        """Change rows in place, each by itself; `numbers` has no others than those that break a rule."""
-        if self.shared:
-            self.of_groups(numbers, choice)
-        self.of_individuals(numbers, choice)
 
     def of_groups(self, numbers: Numbers, choice: RowChoice) -> None:
         """Change the columns of groups, if no individual could have them."""
@@ -103,11 +98,10 @@ class Repair:
         put_in_order(numbers, self._ends(parts), _ranked(orders), columns, locked=locked)
 
     def _ends(self, parts: Parts) -> dict[str, Floats]:
-        """The largest number of each row's interval; infinite where it is missing."""
+        """The largest number of a release in each row's interval; infinite where it is missing."""
         axes = self.rows.rules.axes
         return {
-            name: np.array([*(high for _, high in axes[name].intervals), np.inf])[mine]
-            for name, mine in parts.items()
+            name: np.array([*_largest(axes[name]), np.inf])[mine] for name, mine in parts.items()
         }
 
 
@@ -144,14 +138,23 @@ def put_in_order(
         numbers[order.high] = np.where(least > high, least, high)
 
 
+def _largest(axis: Axis) -> Floats:
+    """The largest number with the declared decimals in each interval of a column."""
+    low, high = np.array(axis.intervals).T
+    decimals = decimals_of(axis.column)
+    if decimals is None:
+        return np.asarray(high)
+    first, last = grid_limits(low, high, 10.0**decimals)
+    return np.where(first <= last, last / 10.0**decimals, high)
+
+
 def _next(column: Attribute, numbers: Floats, direction: int) -> Floats:
-    """The next number that a release of a column may hold."""
+    """The next number that a release of a column may hold, from one that it may hold."""
     decimals = decimals_of(column)
     if is_whole(column):
         return numbers + direction
     if decimals is not None:
-        moved = numbers + direction * 10.0**-decimals
-        return np.asarray(np.round(moved, decimals))
+        return np.asarray((np.rint(numbers * 10.0**decimals) + direction) / 10.0**decimals)
     return np.nextafter(numbers, direction * np.inf)
 
 

@@ -14,6 +14,7 @@ from scrim.spec.schema import Schema
 from synth.missing import kinds_in
 from synth.table.chunk import Chunk
 from synth.table.encoding import AttributeCodec, attribute_codec
+from synth.table.reals import RealCodec
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -42,6 +43,17 @@ class RowRules:
         return {
             name: absolute(self.rules.axes[name], codec.numbers(chunk[name]))
             for name, codec in self.codecs.items()
+        }
+
+    def rounded(self, chunk: Chunk) -> Chunk:
+        """The chunk with real numbers as a release holds them, in the columns that rules mention.
+
+        Whether a combination is impossible is decided for numbers with the declared decimals.
+        """
+        return dict(chunk) | {
+            name: codec.rounded(chunk[name])
+            for name, codec in self.codecs.items()
+            if isinstance(codec, RealCodec)
         }
 
     def with_numbers(

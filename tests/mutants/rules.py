@@ -15,19 +15,29 @@ MUTANTS = (
     Mutant(
         "rules: the map leaves forbidden rows as they are",
         "synth/rules/reading.py",
-        "        return self._rows.with_numbers(chunk, broken, numbers)\n",
-        "        return self._rows.with_numbers(chunk, broken[:0], {})\n",
+        "        return self._rows.with_numbers(chunk, rows, numbers)\n",
+        "        return self._rows.with_numbers(chunk, rows[:0], {})\n",
         (f"{MAP}::test_no_unit_moves_the_count_of_a_forbidden_cell",),
     ),
     Mutant(
         "rules: a row is mapped only if another one breaks a rule as well",
         "synth/rules/reading.py",
-        "        if not len(broken):\n            return chunk\n        numbers",
-        "        if len(broken) < 2:\n            return chunk\n        numbers",
+        "        if not len(rows):\n            return chunk\n        numbers",
+        "        if len(rows) < 2:\n            return chunk\n        numbers",
         (
             f"{MAP}::test_mapped_rows_move_counts_by_no_more_than_they_are_priced_for"
             "[row-add_remove]",
         ),
+    ),
+    Mutant(
+        "rules: only individuals that break a rule have the columns of their group mapped",
+        "synth/rules/reading.py",
+        "        chunk = self._rows.rounded(chunk)\n        if self._repair.shared:\n"
+        "            # In all rows: whether an individual breaks a rule must not move the columns of its "
+        "group.\n"
+        "            every = np.arange(len(next(iter(chunk.values()))))",
+        "        if self._repair.shared:\n            every = self._rows.broken(chunk).nonzero()[0]",
+        (f"{MAP}::test_no_individual_moves_the_columns_of_its_group[own0]",),
     ),
     Mutant(
         "rules: the columns of a group follow its individuals",

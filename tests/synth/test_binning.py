@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from scrim.spec.columns import IntegerColumn
+from scrim.spec.columns import Bins, IntegerColumn, RealColumn
 from scrim.spec.errors import SpecError
 from scrim.spec.population import Protection
 from scrim.spec.release import ReleaseSpec
@@ -270,3 +270,39 @@ def test_special_values_and_adaptive_bins_work_with_other_kinds_of_models(
     # A third of the rows has -1; the budget is so large that noise cannot hide it.
     assert done.rows is not None
     assert (done.rows["days"] == 0).mean() > 0.1
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 100.0), (-1e300, 1e300), (0.0, 1e-3)])
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_numbers_that_are_clamped_to_the_upper_bound_get_a_bin(
+    bounds: tuple[float, float], share: float
+) -> None:
+    line = RealColumn(
+        name="v", type="real", lower=bounds[0], upper=bounds[1], bins=Bins(adaptive=8)
+    )
+    queries = GridQueries(("v",), Schema(columns=[line]))
+    ends = np.cumsum([len(level) + 1 for level in line.grid.starts])
+    counts = np.zeros(queries.size, np.int64)
+    for end, level in zip(ends, line.grid.starts, strict=True):
+        counts[end - 1 - len(level)] += round(1000 * (1 - share))
+        counts[end - 2] += round(1000 * share)
+    placed = place_bins(line, Measurement(queries, counts, 5.0), 1000.0, 1.0)
+    assert placed.edges is not None and placed.shape is not None
+    assert placed.edges[-2:] == [bounds[1], bounds[1]]
+    assert sum(placed.shape.weights) == pytest.approx(256 * 1000, rel=0.05)
+
+
+def test_a_special_value_next_to_the_upper_bound_has_a_bin() -> None:
+    near = RealColumn(
+        name="v",
+        type="real",
+        lower=0,
+        upper=99.95,
+        decimals=1,
+        special=[99.9],
+        bins=Bins(adaptive=8),
+    )
+    queries = GridQueries(("v",), Schema(columns=[near]))
+    counts = np.zeros(queries.size, np.int64)
+    placed = near.with_edges(place_bins(near, Measurement(queries, counts, 5.0), 1000.0, 1.0))
+    assert 99.9 in placed.edges and len(placed.edges) == near.size - len(near.kinds) + 1

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from scrim.spec.budget import epsilon_of_units
+from scrim.spec.budget import epsilon_of_units, rho_of_units
 from scrim.spec.errors import DomainTooLarge, SpecError
 from scrim.spec.release import ReleaseSpec
 from scrim.spec.schema import Schema
@@ -94,6 +94,7 @@ def test_the_certificate_says_what_was_done() -> None:
     assert set(certificate["epsilon"]) == {"1e-06", "1e-09", "1e-12"}
     budget = ReleaseSpec.model_validate(BODY).budget.units(1e-9)
     assert certificate["rho_units"] < certificate["rho_units_reserved"] == budget
+    assert certificate["rho_reserved"] == rho_of_units(budget)
     for delta, epsilon in certificate["epsilon_reserved"].items():
         assert epsilon == epsilon_of_units(budget, float(delta)) > certificate["epsilon"][delta]
     assert certificate["release"]["mechanism"]["name"] == "pep"

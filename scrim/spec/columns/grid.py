@@ -47,8 +47,8 @@ class NumberLine:
     def alone(self, number: float) -> Iterator[float]:
         """The starts of cells that separate a number from all others."""
         yield number
-        if number < self.upper:
-            yield self.after(number)
+        if number < self.upper and (following := self.after(number)) <= self.upper:
+            yield following
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,7 @@ class RuleSet:
                 reader.read(number, rule)
             except ValueError as problem:
                 raise ValueError(f"rule {number + 1}: {problem}") from None
+        _refuse_implied(reader.orders, of_groups)
         axes = reader.axes()
         return cls(
             axes=axes,
@@ -258,6 +259,33 @@ class _RuleReader:
         """The rules about groups."""
         for number, resolved, least, most in self._counted:
             yield Count(number, _parts(resolved, axes), least, most)
+
+
+def _refuse_implied(orders: Sequence[Order], of_groups: Collection[str]) -> None:
+    """Refuse comparisons of columns of groups that only a column of individuals implies.
+
+    A row could follow each rule about groups, and still none of its individuals all rules.
+    """
+    for first in sorted(of_groups):
+        stated = _above(first, orders, through=of_groups)
+        individuals = {o.high for o in orders} - set(of_groups)
+        for last in sorted(_above(first, orders, through=individuals) & set(of_groups) - {first}):
+            if last not in stated:
+                raise ValueError(
+                    f"the comparisons imply that {first!r} is at most {last!r}, for all individuals of a "
+                    f'group; add the rule {{"compare": ["{first}", "<=", "{last}"]}}'
+                )
+
+
+def _above(first: str, orders: Sequence[Order], *, through: Collection[str]) -> set[str]:
+    """The columns that comparisons put above one, directly or through some others."""
+    found, waiting = set[str](), [first]
+    while waiting:
+        name = waiting.pop()
+        new = {order.high for order in orders if order.low == name} - found
+        found |= new
+        waiting += [each for each in new if each in through]
+    return found
 
 
 def _parts(resolved: Resolved, axes: Mapping[str, Axis]) -> dict[str, Parts]:

@@ -210,3 +210,9 @@ class TestRanges:
         with pytest.raises(SpecError) as caught:
             item.expand(SCHEMA)
         assert problem in str(caught.value)
+
+
+def test_kinds_of_a_schema_need_bounds_that_leave_room_for_them() -> None:
+    column = {"name": "v", "type": "real", "lower": -1e305, "upper": 0.0}
+    with pytest.raises(ValidationError, match='needs "lower" to be at least'):
+        Schema.model_validate({"missing": {"NA": "na", "ref": "refused"}, "columns": [column]})

@@ -17,6 +17,8 @@ from synth.queries import Marginal, QuerySet, compile_workload
 from synth.rules.reading import following_rules
 from synth.rules.row_rules import RowRules
 from synth.run import run
+from synth.table import Table
+from synth.table.linking import number_keys
 from tests.support import ADD_REMOVE, PROTECTIONS, coded_schema, coded_table, release
 from tests.synth.linked import Household, household, linked_table, two_level_schema
 
@@ -164,3 +166,56 @@ def test_a_rule_about_groups_changes_no_private_row() -> None:
     """It would have to change one individual because of another."""
     (chunk,) = following_rules(linked_table(LINKED, [((1, 0), ((2,), (2,)))])).chunks()
     assert chunk["x"].tolist() == [2, 2]
+
+
+REALS = TwoLevelSchema.model_validate(
+    {
+        "groups": {
+            "key": "h",
+            "columns": [
+                {
+                    "name": n,
+                    "type": "real",
+                    "lower": 0,
+                    "upper": 3,
+                    "decimals": 0,
+                    "bins": {"width": 1},
+                }
+                for n in ("low", "high")
+            ],
+        },
+        "individuals": {
+            "group_key": "h",
+            "columns": [
+                {
+                    "name": "x",
+                    "type": "categorical",
+                    "values": ["a", "b"],
+                    "other": "b",
+                    "nullable": False,
+                }
+            ],
+        },
+        "max_group_size": 2,
+        "rules": [{"compare": ["low", "<", "high"]}, {"never": {"x": ["a"]}}],
+    },
+    strict=False,
+).linked
+"""Private numbers may have more decimals than a release, and each group has a rule that its members cannot
+break."""
+
+
+@pytest.mark.parametrize("own", [(0.3, 0.4), (1.0, 1.0), (2.6, 2.9), (0.2, 1.8)])
+def test_no_individual_moves_the_columns_of_its_group(own: tuple[float, float]) -> None:
+    found = set()
+    for members in product((0, 1), repeat=2):
+        chunk: dict[str, np.ndarray] = {"h": number_keys(np.zeros(2, np.int64))}
+        for name, number in zip(("low", "high"), own, strict=True):
+            chunk[name] = np.full(2, number)
+        chunk["x"] = np.array(members, np.uint8)
+        (mapped,) = following_rules(Table(REALS, [chunk])).chunks()
+        assert not RowRules(REALS).broken(mapped).any()
+        found |= set(zip(mapped["low"].tolist(), mapped["high"].tolist(), strict=True))
+    assert len(found) == 1
+    ((low, high),) = found
+    assert low < high and low == round(low) and high == round(high)

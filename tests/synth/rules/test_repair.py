@@ -9,6 +9,7 @@ from scrim.spec.schema import Schema
 from synth.domain import Domain
 from synth.models.histogram import Histogram
 from synth.models.released import ReleasedModel
+from synth.rules.drawing import change_to_valid, draw_valid
 from synth.rules.exchange import exchange
 from synth.rules.exclusion import excluding
 from synth.rules.groups import GroupRules, draw_valid_groups
@@ -127,3 +128,34 @@ def test_groups_that_no_draw_gives_are_still_made() -> None:
     drawn = draw_valid_groups(LINKED, of_toddlers, groups=50, rng=rng)
     assert not rules.broken(drawn).any()
     assert rules.broken(everything).any()
+
+
+def test_strict_comparisons_leave_room_where_an_interval_ends_between_two_numbers() -> None:
+    schema = Schema.model_validate(
+        {
+            "columns": [
+                {
+                    "name": n,
+                    "type": "real",
+                    "lower": 0,
+                    "upper": 2,
+                    "decimals": 0,
+                    "nullable": False,
+                    "bins": {"width": 1},
+                }
+                for n in ("a", "b")
+            ],
+            "rules": [{"compare": ["a", "<", "b"]}, {"never": {"b": {"min": 2.0}}}],
+        },
+        strict=False,
+    )
+    numbers = np.array([0.0, 0.4, 1.0, 1.9, 2.0])
+    chunk = {"a": np.repeat(numbers, 5), "b": np.tile(numbers, 5)}
+    (mapped,) = following_rules(Table(schema, [chunk])).chunks()
+    assert (mapped["a"] == 0).all() and (mapped["b"] == 1).all()
+    rng = np.random.default_rng(0)
+    for drawn in (
+        change_to_valid(schema, chunk, rng),
+        draw_valid(schema, {name: rng.integers(0, 2, 200) for name in "ab"}, rng),
+    ):
+        assert not RowRules(schema).broken(drawn).any()

@@ -157,3 +157,25 @@ def test_contradictions_are_those_that_enumeration_finds(data: st.DataObject) ->
         return
     with pytest.raises(ValidationError, match=r"contradict|cannot be followed"):
         Schema.model_validate(declared, strict=False)
+
+
+def test_what_a_column_of_individuals_implies_about_groups_must_be_declared() -> None:
+    def declared(*rules: dict[str, Any]) -> None:
+        number = {"type": "integer", "lower": 0, "upper": 9}
+        TwoLevelSchema.model_validate(
+            {
+                "groups": {
+                    "key": "h",
+                    "columns": [number | {"name": "low"}, number | {"name": "high"}],
+                },
+                "individuals": {"group_key": "h", "columns": [number | {"name": "own"}]},
+                "max_group_size": 2,
+                "rules": list(rules),
+            },
+            strict=False,
+        )
+
+    implied = ({"compare": ["low", "<=", "own"]}, {"compare": ["own", "<=", "high"]})
+    with pytest.raises(ValidationError, match=r'add the rule .*"low", "<=", "high"'):
+        declared(*implied)
+    declared(*implied, {"compare": ["low", "<=", "high"]})
