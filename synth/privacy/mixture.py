@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack, vstack
 
 from synth.models.entropy_projection import project_onto
@@ -114,9 +115,6 @@ class Search:
 
     def solve(self) -> bool:
         """Solve the linear program over the most violated queries; return whether anything changed."""
-        # Imported here: few releases need it, and it takes a third of a second of processor time.
-        from scipy.optimize import linprog
-
         self._cut(self._errors(self._support.weights.numpy()))
         chosen, counts = self._matching, self._true[self._cuts].astype(np.float64)
         size = chosen.shape[1]
